@@ -12,6 +12,7 @@ enum {
     SHARE = 100,         // or this part of the time
     SHOWN = 3,
     HELD_PERCENT = 30,      // of the waits, by one function
+    GIL_PERCENT = 20,       // the same of the interpreter's, as samples tell
     MEDIAN_LEAST_NS = 1000, // shorter ones are the machine's
     GIL_SHARE = 10,         // part of the time that is waited for the interpreter's lock
 };
@@ -53,7 +54,7 @@ static bool explain_locks_is_much(const gp_explaining_t *explaining, const gp_lo
 {
     uint64_t least_ns = explaining->dataset->facts.end_ns / (is_gil ? GIL_SHARE : SHARE);
     least_ns = least_ns > LEAST_NS ? least_ns : LEAST_NS;
-    return sum->held_ns >= least_ns && sum->held_ns >= sum->total_ns / 100 * HELD_PERCENT &&
+    return sum->held_ns >= least_ns && sum->held_ns >= sum->total_ns / 100 * (is_gil ? GIL_PERCENT : HELD_PERCENT) &&
            sum->median_ns >= MEDIAN_LEAST_NS && sum->function[0] != '\0';
 }
 

@@ -282,7 +282,8 @@ static int lock_waits_take_held(void *context, const gp_sample_record_t *samples
     for (size_t i = 0; i < count && result == 0; i++) {
         const gp_sample_record_t *sample = &samples[i];
         uint32_t stack = gp_dataset_stack_find(gathering->asked.dataset, sample->stack_id);
-        bool tells = sample->kind == GP_KIND_CPU || sample->kind == GP_KIND_BLOCKED || sample->kind == GP_KIND_LOCK;
+        bool tells = sample->kind == GP_KIND_CPU || sample->kind == GP_KIND_PREEMPTED ||
+                     sample->kind == GP_KIND_BLOCKED || sample->kind == GP_KIND_LOCK;
         if (!tells || sample->thread == 0 || stack == GP_INDEX_NONE)
             continue;
         uint64_t from_ns = sample->time_ns > sample->weight_ns ? sample->time_ns - sample->weight_ns : 0;

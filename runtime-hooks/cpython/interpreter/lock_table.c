@@ -9,7 +9,7 @@ typedef struct give {
     _Atomic uintptr_t lock;
     _Atomic uint64_t ticks;
     _Atomic uint32_t thread;
-    _Atomic uintptr_t taker;
+    _Atomic uintptr_t code;
     _Atomic bool by_owner;
 } give_t;
 
@@ -44,39 +44,43 @@ gp_lock_slot_t *gp_lock_slot_claim(uintptr_t lock)
         return NULL;
     atomic_store_explicit(&slot->lock, lock, RELAXED);
     atomic_store_explicit(&slot->owner, 0, RELAXED);
-    atomic_store_explicit(&slot->taker, 0, RELAXED);
     atomic_store_explicit(&slot->maker, 0, RELAXED);
     atomic_store_explicit(&slot->looked, 0, RELAXED);
     atomic_store_explicit(&slot->is_event, false, RELAXED);
     return slot;
 }
 
-void gp_lock_slot_give(gp_lock_slot_t *slot, uint32_t thread, uint64_t now)
+bool gp_lock_slot_leave(gp_lock_slot_t *slot, uint32_t thread, bool *by_owner)
 {
-    uint32_t owner = atomic_exchange_explicit(&slot->owner, 0, RELAXED);
-    if (owner != thread && owner != 0)
+    uint32_t owner = atomic_load_explicit(&slot->owner, RELAXED);
+    atomic_store_explicit(&slot->owner, 0, RELAXED);
+    *by_owner = owner == thread || owner == 0;
+    if (!*by_owner)
         atomic_store_explicit(&slot->is_event, true, RELAXED);
-    if (atomic_load_explicit(&slot->waiters, RELAXED) == 0)
-        return;
+    return atomic_load_explicit(&slot->waiters, RELAXED) != 0;
+}
+
+void gp_lock_slot_give(const gp_lock_slot_t *slot, const gp_lock_give_t *give)
+{
     size_t row = lock_table_row(slot);
-    give_t *give = &gives[row][atomic_fetch_add_explicit(&give_count[row], 1, RELAXED) % GIVES];
-    atomic_store_explicit(&give->lock, atomic_load_explicit(&slot->lock, RELAXED), RELAXED);
-    atomic_store_explicit(&give->thread, thread, RELAXED);
-    atomic_store_explicit(&give->taker, owner == thread ? atomic_load_explicit(&slot->taker, RELAXED) : 0, RELAXED);
-    atomic_store_explicit(&give->by_owner, owner == thread || owner == 0, RELAXED);
+    give_t *kept = &gives[row][atomic_fetch_add_explicit(&give_count[row], 1, RELAXED) % GIVES];
+    atomic_store_explicit(&kept->lock, atomic_load_explicit(&slot->lock, RELAXED), RELAXED);
+    atomic_store_explicit(&kept->thread, give->thread, RELAXED);
+    atomic_store_explicit(&kept->code, give->code, RELAXED);
+    atomic_store_explicit(&kept->by_owner, give->by_owner, RELAXED);
     // Release: partner of the acquire below; the semaphore itself orders the two for whoever gets it.
-    atomic_store_explicit(&give->ticks, now, memory_order_release);
+    atomic_store_explicit(&kept->ticks, give->ticks, memory_order_release);
 }
 
 // Going back from who has it now, or gave it last, to the one before.
-gp_lock_held_t gp_lock_slot_held(const gp_lock_slot_t *slot, uint64_t since, uint64_t now, uint32_t owner,
-                                 uintptr_t taker)
+gp_lock_held_t gp_lock_slot_held(const gp_lock_slot_t *slot, uint64_t since, uint64_t now, uint32_t owner)
 {
     gp_lock_held_t held = {0};
     size_t row = lock_table_row(slot);
     uintptr_t lock = atomic_load_explicit(&slot->lock, RELAXED);
     uint32_t count = atomic_load_explicit(&give_count[row], RELAXED);
     uint64_t upto = now, longest = 0;
+    uintptr_t code = 0;
     for (uint32_t i = 0; i <= GIVES && upto > since; i++) {
         give_t *give = &gives[row][(count - 1 - i) % GIVES];
         uint64_t ticks = i < GIVES ? atomic_load_explicit(&give->ticks, memory_order_acquire) : 0;
@@ -87,7 +91,7 @@ gp_lock_held_t gp_lock_slot_held(const gp_lock_slot_t *slot, uint64_t since, uin
         if (owner != 0 && upto - from > longest) {
             longest = upto - from;
             held.thread = owner;
-            held.taker = taker;
+            held.code = code;
         }
         if (!is_older && held.given == 0) {
             held.given = ticks;
@@ -95,7 +99,7 @@ gp_lock_held_t gp_lock_slot_held(const gp_lock_slot_t *slot, uint64_t since, uin
         }
         upto = from;
         owner = atomic_load_explicit(&give->thread, RELAXED);
-        taker = atomic_load_explicit(&give->taker, RELAXED);
+        code = atomic_load_explicit(&give->code, RELAXED);
     }
     return held;
 }

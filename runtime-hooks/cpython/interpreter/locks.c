@@ -66,19 +66,8 @@ static gp_thread_t *locks_thread(void)
 static void locks_took(const gp_thread_t *thread, const sem_t *lock)
 {
     gp_lock_slot_t *slot = gp_lock_slot_claim((uintptr_t)lock);
-    if (slot == NULL)
-        return;
-    atomic_store_explicit(&slot->owner, thread->index, RELAXED);
-    atomic_store_explicit(&slot->taker, 0, RELAXED);
-}
-
-// By a thread with the interpreter lock, which alone may look at its frames.
-static void locks_took_at(const gp_thread_t *thread, const sem_t *lock)
-{
-    locks_took(thread, lock);
-    gp_lock_slot_t *slot = gp_lock_slot_find((uintptr_t)lock);
     if (slot != NULL)
-        atomic_store_explicit(&slot->taker, gp_lock_place_own(false), RELAXED);
+        atomic_store_explicit(&slot->owner, thread->index, RELAXED);
 }
 
 static int locks_on_trywait(sem_t *lock)
@@ -86,7 +75,7 @@ static int locks_on_trywait(sem_t *lock)
     int result = sem_trywait(lock);
     const gp_thread_t *thread = result == 0 ? locks_thread() : NULL;
     if (thread != NULL)
-        locks_took_at(thread, lock);
+        locks_took(thread, lock);
     return result;
 }
 
@@ -94,8 +83,13 @@ static int locks_on_post(sem_t *lock)
 {
     const gp_thread_t *thread = locks_thread();
     gp_lock_slot_t *slot = thread != NULL ? gp_lock_slot_find((uintptr_t)lock) : NULL;
-    if (slot != NULL)
-        gp_lock_slot_give(slot, thread->index, gp_ticks());
+    gp_lock_give_t give = {0};
+    if (slot != NULL && gp_lock_slot_leave(slot, thread->index, &give.by_owner)) {
+        give.ticks = gp_ticks();
+        give.thread = thread->index;
+        give.code = gp_lock_place_own(false);
+        gp_lock_slot_give(slot, &give);
+    }
     return sem_post(lock);
 }
 
@@ -207,9 +201,8 @@ static bool locks_begin(wait_t *wait, sem_t *sem, bool is_timed)
         atomic_store_explicit(&wait->slot->maker, gp_lock_place_of(thread->parked_frames, wait->depth), RELAXED);
     wait->since = gp_ticks();
     uint32_t holder = wait->is_semaphore ? 0 : wait->owner;
-    uintptr_t taker = atomic_load_explicit(&wait->slot->taker, RELAXED);
     wait->running = locks_look_at_owner(wait->slot, holder, wait->since);
-    locks_set_words(wait, holder, wait->running != 0 ? wait->running : taker, is_timed);
+    locks_set_words(wait, holder, wait->running, is_timed);
     atomic_fetch_add_explicit(&wait->slot->waiters, 1, RELAXED);
     gp_lock_wait_begin(thread, wait->since);
     return true;
@@ -221,8 +214,7 @@ static void locks_end(const wait_t *wait, bool has_it, bool is_timed)
     gp_lock_slot_t *slot = wait->slot;
     atomic_fetch_sub_explicit(&slot->waiters, 1, RELAXED);
     uint32_t owner = has_it || wait->is_semaphore ? 0 : atomic_load_explicit(&slot->owner, RELAXED);
-    gp_lock_held_t held =
-        gp_lock_slot_held(slot, wait->since, now, owner, owner != 0 ? atomic_load_explicit(&slot->taker, RELAXED) : 0);
+    gp_lock_held_t held = gp_lock_slot_held(slot, wait->since, now, owner);
     bool is_lock = wait->is_semaphore || held.given == 0 || held.by_owner;
     if (held.thread == 0 && !wait->is_semaphore)
         held.thread = wait->owner; // whoever had it as the wait began
@@ -231,7 +223,7 @@ static void locks_end(const wait_t *wait, bool has_it, bool is_timed)
     if (ticks == 0)
         return;
     bool is_first = held.thread == wait->owner && wait->running != 0;
-    locks_set_words(wait, held.thread, is_first ? wait->running : held.taker, is_timed && !has_it);
+    locks_set_words(wait, held.thread, is_first ? wait->running : held.code, is_timed && !has_it);
     const gp_thread_lock_t *lock = &wait->thread->gil.lock;
     const gp_lock_stack_t stack = {lock->words, wait->thread->parked_frames, lock->count, wait->depth, wait->flags};
     gp_lock_wait_sample(wait->thread, now, ticks, &stack);
@@ -253,11 +245,8 @@ static int locks_wait(sem_t *lock, clockid_t clock, const struct timespec *until
             locks_end(&wait, result == 0, until != NULL);
         errno = error;
     }
-    if (result == 0) {
+    if (result == 0)
         locks_took(wait.thread, lock);
-        if (wait.slot != NULL && wait.slot == gp_lock_slot_find((uintptr_t)lock))
-            atomic_store_explicit(&wait.slot->taker, gp_lock_place_of(wait.thread->parked_frames, wait.depth), RELAXED);
-    }
     return result;
 }
 

@@ -3,9 +3,9 @@
 // them comes here first.
 //
 // Model: a lock is a semaphore, from 3.11 to 3.13. To take it the interpreter tries, and waits only where that fails:
-// so a wait alone is timed. Who takes and gives which lock is noted in a table, of the latest few thousand locks: a
-// thread, and the code that took it. A wait that ends as the lock's owner gives it back was one for a lock; one that
-// ends as another thread does (conditions, events, queues) was not, and stays a sleep, unless threading.Semaphore
+// so a wait alone is timed. Who has which lock is noted in a table, of the latest few thousand locks; who gives one
+// back that others wait for, with its code. A wait that ends as the lock's owner gives it back was one for a lock; one
+// that ends as another thread does (conditions, events, queues) was not, and stays a sleep, unless threading.Semaphore
 // waits there: then the giver is who had it. Locks are called by the place that made them, else by that of the first
 // wait.
 // Source: Python/thread_pthread.h, Modules/_threadmodule.c, Lib/threading.py.
