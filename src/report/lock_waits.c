@@ -38,7 +38,7 @@ static const char *lock_waits_name(const gathering_t *gathering, gp_loc_t loc)
     return gp_report_loc_name(gathering->asked.dataset, gathering->asked.symbolizer, loc);
 }
 
-// What is in the brackets behind that beginning.
+// The text in the brackets, behind that beginning.
 static void lock_waits_inner(const char *name, const char *beginning, char *text, size_t size)
 {
     size_t front = strlen(beginning), length = strlen(name);
@@ -192,7 +192,7 @@ static int lock_waits_by_length(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-// Of one lock: waits[count]. `lengths` has room for them.
+// The sum of a lock: waits[count]. `lengths` has room for them.
 static void lock_waits_sum(gathering_t *gathering, one_wait_t *waits, size_t count, uint64_t *lengths,
                            gp_lock_sum_t *sum)
 {
@@ -259,7 +259,7 @@ static int lock_waits_by_holder(const void *left, const void *right)
     return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
 }
 
-// The first wait of a holder's that began at that moment or later.
+// The first wait for a holder from that moment on.
 static size_t lock_waits_first(const gathering_t *gathering, uint32_t holder, uint64_t from_ns)
 {
     size_t lo = 0, hi = gathering->waits.count;
@@ -274,7 +274,7 @@ static size_t lock_waits_first(const gathering_t *gathering, uint32_t holder, ui
     return lo;
 }
 
-// What a holder did meanwhile, where its waits do not say.
+// The work of a holder meanwhile, where the waits do not say.
 static int lock_waits_take_held(void *context, const gp_sample_record_t *samples, size_t count)
 {
     gathering_t *gathering = context;
@@ -332,7 +332,7 @@ static bool lock_waits_is_same(const one_code_t *code, const one_code_t *other)
            strcmp(code->place.file, other->place.file) == 0;
 }
 
-// Of each lock the function with most time; its line is that of the longest piece.
+// The function with most time, of each lock; its line is that of the longest piece.
 static void lock_waits_choose(gathering_t *gathering, gp_lock_waits_t *sums)
 {
     one_code_t *codes = gathering->codes.items;

@@ -2,8 +2,8 @@
 // Waits for locks, by lock: how long, whose, and the code that held it meanwhile.
 //
 // Model: each wait is a sample of its own, or several that adjoin. In front of its stack stand names in brackets
-// (core/collect/lock_words.h): the lock, the thread that had it, and what that ran. Where the last is missing (mutexes
-// of C, the interpreter's lock) samples of that thread of the same time tell.
+// (core/collect/lock_words.h): the lock, the thread with it, and the code of that. Where the last is missing (mutexes
+// of C, the interpreter's lock) samples of the thread at the same time tell.
 //
 // Order of calls: make -> any use -> free. Threads: one at a time. Signals: not safe.
 #pragma once
@@ -42,6 +42,6 @@ typedef struct gp_lock_names { // in front of a stack; 0 = it has none of that k
 
 gp_lock_names_t gp_lock_names_of(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t stack);
 
-// The thread that a holder's name means: number of the coroutine that its own stack is; GP_INDEX_NONE where there is no
+// The thread meant by a holder's name: number of the coroutine of its own stack; GP_INDEX_NONE where there is no
 // such one at that moment, or more than one.
 uint32_t gp_lock_holder(const gp_dataset_t *dataset, const char *name, uint64_t at_ns);

@@ -16,7 +16,7 @@ enum gp_lock_caller {
     GP_LOCK_OF_WORKER,    // of concurrent.futures: waits for work
 };
 
-// What the frame of a word is. Cost: ~2 ns; ~5 us where its code was not met yet.
+// The caller whose frame a word is. Cost: ~2 ns; ~5 us where its code was not met yet.
 enum gp_lock_caller gp_lock_place_caller(uintptr_t word);
 
 // The calling thread's. Returns a frame word; 0 = none. Cost: ~15 ns.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The locks of Python that were taken last, and who has given those back that others wait for.
+// Python's locks taken last, and who gave back the ones that others wait for.
 //
 // Model: a slot a lock, found by its address; another lock takes a slot over, unless it is waited for. Writers have the
 // interpreter's lock, or are the only user of a lock just made; a lock of the interpreter's own may race for its slot:

@@ -134,7 +134,7 @@ static const gp_thread_t *locks_find_thread(uint32_t index)
     return thread;
 }
 
-// What the owner runs at this moment: from outside, so that what is read may be torn.
+// The owner's frame at this moment: from outside, so that what is read may be torn.
 static uintptr_t locks_look_at_owner(gp_lock_slot_t *slot, uint32_t owner, uint64_t now)
 {
     uintptr_t frames[OUTWARDS];

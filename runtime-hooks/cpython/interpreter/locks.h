@@ -3,12 +3,11 @@
 // them comes here first.
 //
 // Model: a lock is a semaphore, from 3.11 to 3.13. To take it the interpreter tries, and waits only where that fails:
-// so a wait alone is timed. Who has which lock is noted in a table, of the latest few thousand locks; who gives one
-// back that others wait for, with its code. A wait that ends as the lock's owner gives it back was one for a lock; one
-// that ends as another thread does (conditions, events, queues) was not, and stays a sleep, unless threading.Semaphore
-// waits there: then the giver is who had it. Locks are called by the place that made them, else by that of the first
-// wait.
-// Source: Python/thread_pthread.h, Modules/_threadmodule.c, Lib/threading.py.
+// so a wait alone is timed. Who has which lock is noted in a table, of the latest few thousand; who gives one back
+// while others wait, with its code. A wait ended by the lock's owner was one for a lock. Another thread's end of it
+// makes it an event's (conditions, queues), and a sleep as before, but for threading.Semaphore: there the giver is who
+// had it. A lock is called by the place where it was made, else by its first wait's. Source: Python/thread_pthread.h,
+// Modules/_threadmodule.c, Lib/threading.py.
 #pragma once
 
 #include <stdbool.h>
@@ -25,7 +24,7 @@ static inline bool gp_locks_is_word(uintptr_t word)
     return word >> GP_LOCKS_MARK & 1;
 }
 
-// The frame that it names, and its name where that has the location `loc`: "[lock FILE:LINE]", "[in FUNCTION
+// The frame named by it; and, of a frame at the location `loc`, what is shown: "[lock FILE:LINE]", "[in FUNCTION
 // (FILE:LINE)]". Collector only, drain lock held.
 static inline uintptr_t gp_locks_word_frame(uintptr_t word)
 {

@@ -25,7 +25,7 @@ gp_loc_t gp_lock_word_name(const char *text, size_t length)
     return GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(function, 0));
 }
 
-// Threads of C that have no name have that of the program, which tells none from another.
+// Threads of C without a name have the program's, which tells none from another.
 static void lock_words_thread_name(const gp_thread_t *thread, char name[GP_CORO_NAME_SIZE])
 {
     char own[64] = "", program[64] = "";

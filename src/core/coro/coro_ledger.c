@@ -167,7 +167,7 @@ int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out)
         .gil_ns = gp_ledger_kind_ns(ledger, GP_KIND_GIL),
         .lock_ns = gp_ledger_kind_ns(ledger, GP_KIND_LOCK),
     };
-    // Of a program that was built before these were told apart.
+    // A program built before these were told apart has them as sleep.
     coro_ledger_join(&full, &full.gil_ns);
     coro_ledger_join(&full, &full.lock_ns);
     full.wall_ns = full.cpu_ns + full.blocked_ns + full.preempted_ns + full.ready_ns + full.parked_ns +

@@ -109,7 +109,7 @@ void gp_gil_wait_sample(gp_thread_t *thread, uint64_t now, const uintptr_t *fram
     gil_wait_commit(thread, sample, GP_RING_GIL);
 }
 
-// Of [from, now), what is recorded: the epoch's.
+// The part of [from, now) within the epoch.
 static uint64_t gil_wait_recorded(uint64_t from, uint64_t now)
 {
     uint64_t over = gp_ledger_edge_load(&gp_ledger_edge_epoch_over), upto = now < over ? now : over,
