@@ -63,17 +63,20 @@ static gp_thread_t *locks_thread(void)
     return thread != NULL && thread->root != NULL && gp_cpython_runtime.is_trusted ? thread : NULL;
 }
 
-static void locks_took(const gp_thread_t *thread, const sem_t *lock)
+// Whoever waits for it may look at what its owner runs.
+static void locks_took(gp_thread_t *thread, const sem_t *lock)
 {
     gp_lock_slot_t *slot = gp_lock_slot_claim((uintptr_t)lock);
     if (slot != NULL)
         atomic_store_explicit(&slot->owner, thread->index, RELAXED);
+    if (atomic_load_explicit(&thread->language.state, RELAXED) == 0)
+        atomic_store_explicit(&thread->language.state, (uintptr_t)gp_cpython_runtime.thread_state(), RELAXED);
 }
 
 static int locks_on_trywait(sem_t *lock)
 {
     int result = sem_trywait(lock);
-    const gp_thread_t *thread = result == 0 ? locks_thread() : NULL;
+    gp_thread_t *thread = result == 0 ? locks_thread() : NULL;
     if (thread != NULL)
         locks_took(thread, lock);
     return result;
