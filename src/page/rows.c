@@ -30,6 +30,7 @@ static uint16_t rows_state_of(const gp_report_t *report, const gp_report_row_t *
         {"[waiting]", GP_KIND_WAITING},
         {"[blocked]", GP_KIND_BLOCKED},
         {"[gil]", GP_KIND_GIL},
+        {"[queued]", GP_KIND_QUEUED},
         {"[lock]", GP_KIND_LOCK},
         {"[not started]", GP_KIND_READY},
         {"[not recorded]", GP_KIND_WAITING},

@@ -65,3 +65,4 @@ int gp_explain_growth(gp_explaining_t *explaining);    // explain_growth.c
 int gp_explain_losses(gp_explaining_t *explaining);    // explain_losses.c
 int gp_explain_locks(gp_explaining_t *explaining);     // explain_locks.c
 int gp_explain_deadlocks(gp_explaining_t *explaining); // explain_deadlocks.c
+int gp_explain_pools(gp_explaining_t *explaining);     // explain_pools.c

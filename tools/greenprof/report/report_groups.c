@@ -39,7 +39,7 @@ static uint64_t report_groups_column_of(const group_t *group, gp_sort_t sort)
     static const enum gp_sample_kind kinds[] = {
         [GP_SORT_CPU] = GP_KIND_CPU,     [GP_SORT_BLOCKED] = GP_KIND_BLOCKED, [GP_SORT_PREEMPTED] = GP_KIND_PREEMPTED,
         [GP_SORT_READY] = GP_KIND_READY, [GP_SORT_PARKED] = GP_KIND_PARKED,   [GP_SORT_WAITING] = GP_KIND_WAITING,
-        [GP_SORT_GIL] = GP_KIND_GIL,     [GP_SORT_LOCK] = GP_KIND_LOCK,
+        [GP_SORT_GIL] = GP_KIND_GIL,     [GP_SORT_LOCK] = GP_KIND_LOCK,       [GP_SORT_QUEUED] = GP_KIND_QUEUED,
     };
     if (sort == GP_SORT_WALL)
         return group->wall_ns;
@@ -87,9 +87,9 @@ static void report_groups_print_seconds(uint64_t ns, bool known)
 // The parts add up to wall.
 static void report_groups_print_ledger(const group_t *group)
 {
-    static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,   GP_KIND_BLOCKED, GP_KIND_PREEMPTED,
-                                                GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING,
-                                                GP_KIND_GIL,   GP_KIND_LOCK}; // the last two where there is any
+    static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,    GP_KIND_BLOCKED, GP_KIND_PREEMPTED, GP_KIND_READY,
+                                                GP_KIND_PARKED, GP_KIND_WAITING, GP_KIND_GIL,       GP_KIND_LOCK,
+                                                GP_KIND_QUEUED}; // the last where there is any
     // Nothing said when it became ready: all of it is "waiting".
     bool undivided = group->parts_ns[GP_KIND_WAITING] > 0 && group->parts_ns[GP_KIND_READY] == 0 &&
                      group->parts_ns[GP_KIND_PARKED] == 0;
@@ -248,8 +248,8 @@ static int report_groups_print_groups(const gp_input_t *source, const gp_table_o
     count = gp_restrictions_apply(options->restrictions, rows, count, report_groups_name_of, groups);
     printf("\n%s", cores_s > 0 ? "   cores " : "");
     if (exact && wall)
-        printf("%s%s%s%s", COLUMNS_WALL, dataset->has_gil ? "      gil" : "", dataset->has_lock ? "     lock" : "",
-               COLUMNS_SLICES);
+        printf("%s%s%s%s%s", COLUMNS_WALL, dataset->has_gil ? "      gil" : "", dataset->has_lock ? "     lock" : "",
+               dataset->has_queued ? "   queued" : "", COLUMNS_SLICES);
     else
         printf("%s", COLUMNS_CPU);
     printf(" %s\n", layout->columns);
