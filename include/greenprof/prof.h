@@ -147,11 +147,12 @@ typedef struct prof_ledger {
     uint64_t switches;     // times one of them was switched to
     uint64_t spawned;      // coroutines they created
     uint64_t gil_ns;       // waiting for the lock of CPython's interpreter
+    uint64_t lock_ns;      // waiting for a lock of the program's
 } prof_ledger_t;
 
 #define PROF_LEDGER_INIT                                                                                               \
     {                                                                                                                  \
-        sizeof(prof_ledger_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                         \
+        sizeof(prof_ledger_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                      \
     }
 
 // Read a profile's ledger so far.

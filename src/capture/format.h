@@ -260,7 +260,8 @@ typedef struct gp_ledger_record {
     uint64_t spawned;    // 80 coroutines it created
     uint64_t longest_ns; // 88 its longest slice so far
     uint64_t gil_ns;     // 96 of the time off the CPU, waiting for the lock of an interpreter
-} gp_ledger_record_t;    // 104
+    uint64_t lock_ns;    // 104 and for a lock of the program's
+} gp_ledger_record_t;    // 112
 #define GP_FIELDS_ledger(F) F(ledger, time_ns, TIME) F(ledger, coro_id, CORO) F(ledger, trace, TRACE)
 
 typedef struct gp_hog_stack {
@@ -313,7 +314,8 @@ typedef struct gp_activity_record {
     uint64_t cpu_ns;     // 72 of slice_ns, on the CPU
     uint64_t blocked_ns; // 80 and its thread slept in the kernel; the rest it was preempted
     uint64_t gil_ns;     // 88 of the time off the CPU, waiting for the lock of an interpreter
-} gp_activity_record_t;  // 96
+    uint64_t lock_ns;    // 96 and for a lock of the program's
+} gp_activity_record_t;  // 104
 // clang-format off
 #define GP_FIELDS_activity(F)                                                                                          \
     F(activity, coro_id, CORO) F(activity, waker_id, CORO) F(activity, trace, TRACE) F(activity, thread, THREAD)       \
@@ -323,9 +325,9 @@ typedef struct gp_activity_record {
 
 // Set the times of an activity.
 //   off_ns: the slices' time off the CPU; may be a little below zero. blocked_ns: the sleeping part of off_ns.
-//   gil_ns: the part of off_ns that was a wait for an interpreter's lock.
+//   gil_ns: the part of off_ns that was a wait for an interpreter's lock; lock_ns: for one of the program's.
 static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_t off_ns, uint64_t blocked_ns,
-                                         uint64_t gil_ns)
+                                         uint64_t gil_ns, uint64_t lock_ns)
 {
     uint64_t off = (int64_t)off_ns > 0 ? off_ns : 0;
     off = off < activity->slice_ns ? off : activity->slice_ns;
@@ -333,6 +335,8 @@ static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_
     activity->cpu_ns = activity->slice_ns - off;
     activity->blocked_ns = (int64_t)blocked_ns > 0 ? (blocked_ns < off ? blocked_ns : off) : 0;
     activity->gil_ns = (int64_t)gil_ns > 0 ? (gil_ns < off ? gil_ns : off) : 0;
+    activity->lock_ns =
+        (int64_t)lock_ns > 0 ? (lock_ns < off - activity->gil_ns ? lock_ns : off - activity->gil_ns) : 0;
 }
 
 // The unfinished activity of a coroutine of an open request. An activity of the same coroutine that ends after its

@@ -29,7 +29,7 @@
 
 enum {
     GP_RING_FILE_SLOTS = 64,            // threads at a time
-    GP_RING_FILE_STORE_BYTES = 2 << 20, // of each of the two stores
+    GP_RING_FILE_STORE_BYTES = 3 << 20, // of each of the two stores
 };
 
 typedef struct gp_ring_file_note {

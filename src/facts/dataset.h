@@ -127,6 +127,7 @@ typedef struct gp_dataset {
     GP_TABLE(gp_census_record_t) census;   // of the latest one in the file, as it was written
     uint32_t census_number;
     bool has_gil;     // a thread waited for the lock of its interpreter
+    bool has_lock;    // or for one of the program's
     bool has_queued;  // a call waited in the queue of a pool
     bool has_sleeps;  // samples of threads that sleep on their own stacks
     bool tells_ready; // samples: something reported that a coroutine had become ready, other than by its birth
@@ -190,6 +191,15 @@ static inline bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_s
 {
     return !dataset->windowed ||
            (sample->time_ns >= dataset->window.from_ns && sample->time_ns < dataset->window.to_ns);
+}
+
+// Have coroutines time of that kind? A column without any is left out.
+static inline bool gp_dataset_has_kind(const gp_dataset_t *dataset, enum gp_sample_kind kind)
+{
+    return kind == GP_KIND_GIL      ? dataset->has_gil
+           : kind == GP_KIND_LOCK   ? dataset->has_lock
+           : kind == GP_KIND_QUEUED ? dataset->has_queued
+                                    : true;
 }
 
 // Is a sample a part of a wait that had not ended?

@@ -343,6 +343,7 @@ static int dataset_lifetimes_move_ledger(gp_dataset_t *dataset, uint32_t number,
     out.cpu_ns = dataset_lifetimes_part_of(from->ledger.cpu_ns, out.slice_ns, from->ledger.slice_ns);
     out.blocked_ns = dataset_lifetimes_part_of(from->ledger.blocked_ns, out.slice_ns, from->ledger.slice_ns);
     out.gil_ns = dataset_lifetimes_part_of(from->ledger.gil_ns, out.slice_ns, from->ledger.slice_ns);
+    out.lock_ns = dataset_lifetimes_part_of(from->ledger.lock_ns, out.slice_ns, from->ledger.slice_ns);
     if (out.slice_ns + out.ready_ns + out.parked_ns + out.waiting_ns == 0)
         return 0;
     gp_ledger_subtract(&from->ledger, &out);

@@ -263,6 +263,7 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
         .spawned = ledger->spawned,
         .longest_ns = ledger->longest_ns,
         .gil_ns = ledger->gil_ns,
+        .lock_ns = ledger->lock_ns,
     };
     gp_ledger_add(&share->ledger, &more);
     return 0;
@@ -295,6 +296,7 @@ void gp_dataset_sum_up(gp_dataset_t *dataset)
         dataset->has_sleeps |= dataset->facts.coros.items[share->coro].record.kind == GP_CORO_THREAD &&
                                share->sampled[GP_KIND_BLOCKED].ns > 0;
         dataset->has_gil |= (int64_t)share->ledger.gil_ns > 0;
+        dataset->has_lock |= (int64_t)share->ledger.lock_ns > 0;
         dataset->has_queued |= gp_dataset_coro_ns(dataset, share->coro, &share->ledger, GP_KIND_QUEUED) > 0;
         dataset->sampled_ns += share->sampled[GP_KIND_CPU].ns;
         dataset->samples += share->sampled[GP_KIND_CPU].samples;

@@ -106,6 +106,9 @@ const gp_facts_meta_t *gp_facts_meta(const gp_facts_t *facts, const char *key);
 const gp_module_info_t *gp_facts_module(const gp_facts_t *facts, gp_loc_t loc);
 const gp_function_info_t *gp_facts_function(const gp_facts_t *facts, gp_loc_t loc);
 
+// Complete a file's name of which the end is there, where a function of that name is in one with this end.
+void gp_facts_complete_file(const gp_facts_t *facts, const char *function, char *file, size_t size);
+
 static inline void gp_facts_seen_at(gp_facts_t *facts, uint64_t time_ns)
 {
     facts->end_ns = time_ns > facts->end_ns ? time_ns : facts->end_ns;

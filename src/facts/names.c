@@ -2,6 +2,7 @@
 #include "facts/names.h"
 
 #include <errno.h>
+#include <string.h>
 
 const char *gp_pseudo_name(uint64_t pseudo)
 {
@@ -18,6 +19,7 @@ const char *gp_pseudo_name(uint64_t pseudo)
         [GP_PSEUDO_NOT_STARTED] = "[not started]",
         [GP_PSEUDO_SIGNAL_BLOCKED] = "[signal blocked]",
         [GP_PSEUDO_GIL] = "[gil]",
+        [GP_PSEUDO_LOCK] = "[lock]",
         [GP_PSEUDO_QUEUED] = "[queued]",
     };
     bool is_known = pseudo < sizeof(names) / sizeof(names[0]) && names[pseudo] != NULL;
@@ -87,4 +89,18 @@ void gp_namer_forget(gp_namer_t *namer)
     if (namer->jit != NULL)
         gp_symbolizer_destroy(namer->jit);
     *namer = (gp_namer_t){.facts = namer->facts, .symbolizer = namer->symbolizer, .is_shared = namer->is_shared};
+}
+
+void gp_facts_complete_file(const gp_facts_t *facts, const char *function, char *file, size_t size)
+{
+    size_t tail = strlen(file);
+    for (size_t i = 0; i < facts->functions.count; i++) {
+        const gp_function_info_t *info = &facts->functions.items[i];
+        size_t length = strlen(info->file);
+        if (strcmp(info->name, function) != 0 || length <= tail || length >= size ||
+            info->file[length - tail - 1] != '/' || strcmp(info->file + length - tail, file) != 0)
+            continue;
+        memcpy(file, info->file, length + 1);
+        return;
+    }
 }

@@ -12,6 +12,7 @@ void gp_ledger_add(gp_ledger_t *sum, const gp_ledger_t *more)
     sum->switches += more->switches;
     sum->spawned += more->spawned;
     sum->gil_ns += more->gil_ns;
+    sum->lock_ns += more->lock_ns;
     if (more->longest_ns > sum->longest_ns)
         sum->longest_ns = more->longest_ns;
 }
@@ -27,6 +28,7 @@ void gp_ledger_subtract(gp_ledger_t *from, const gp_ledger_t *less)
     from->switches -= less->switches;
     from->spawned -= less->spawned;
     from->gil_ns -= less->gil_ns;
+    from->lock_ns -= less->lock_ns;
 }
 
 static uint64_t ledger_at_least_zero(uint64_t difference)
@@ -37,17 +39,22 @@ static uint64_t ledger_at_least_zero(uint64_t difference)
 uint64_t gp_ledger_kind_ns(const gp_ledger_t *ledger, enum gp_sample_kind kind)
 {
     uint64_t off_ns = ledger_at_least_zero(ledger->slice_ns - ledger->cpu_ns),
-             blocked_ns = ledger_at_least_zero(ledger->blocked_ns), gil_ns = ledger_at_least_zero(ledger->gil_ns);
+             blocked_ns = ledger_at_least_zero(ledger->blocked_ns), gil_ns = ledger_at_least_zero(ledger->gil_ns),
+             lock_ns = ledger_at_least_zero(ledger->lock_ns);
     gil_ns = gil_ns < off_ns ? gil_ns : off_ns;
+    lock_ns = lock_ns < off_ns - gil_ns ? lock_ns : off_ns - gil_ns;
+    uint64_t locks_ns = gil_ns + lock_ns;
     switch (kind) {
     case GP_KIND_CPU:
         return ledger_at_least_zero(ledger->cpu_ns);
     case GP_KIND_PREEMPTED:
-        return ledger_at_least_zero(off_ns - (blocked_ns > gil_ns ? blocked_ns : gil_ns));
+        return ledger_at_least_zero(off_ns - (blocked_ns > locks_ns ? blocked_ns : locks_ns));
     case GP_KIND_BLOCKED:
-        return ledger_at_least_zero(blocked_ns - gil_ns);
+        return ledger_at_least_zero(blocked_ns - locks_ns);
     case GP_KIND_GIL:
         return gil_ns;
+    case GP_KIND_LOCK:
+        return lock_ns;
     case GP_KIND_QUEUED: // what is ready of a call in a pool: gp_dataset_coro_ns()
         return 0;
     case GP_KIND_PARKED:

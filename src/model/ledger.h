@@ -7,9 +7,9 @@
 #include "model/kinds.h"
 
 // Where time went, in ns; sums of it may be taken and differences, modulo 2^64.
-// wall = cpu + blocked + preempted + ready + parked + waiting, where preempted = slice - cpu - blocked. The wait for an
-// interpreter's lock is a sleep, or that and what follows until the thread has a processor: gp_ledger_kind_ns() takes
-// it off the other two.
+// wall = cpu + blocked + preempted + ready + parked + waiting, where preempted = slice - cpu - blocked. The wait for a
+// lock, the program's or an interpreter's, is a sleep, or that and what follows until the thread has a processor:
+// gp_ledger_kind_ns() takes it off the other two.
 typedef struct gp_ledger {
     uint64_t cpu_ns;     // on the CPU
     uint64_t blocked_ns; // its thread slept in the kernel
@@ -21,6 +21,7 @@ typedef struct gp_ledger {
     uint64_t spawned;    // coroutines created
     uint64_t longest_ns; // longest slice: sums and differences take the larger one
     uint64_t gil_ns;     // of the time off the CPU, waiting for the lock of an interpreter
+    uint64_t lock_ns;    // and for a lock of the program
 } gp_ledger_t;
 
 void gp_ledger_add(gp_ledger_t *sum, const gp_ledger_t *more);

@@ -28,6 +28,7 @@ enum gp_ring_type {
     GP_RING_ACTIVITY = 7,   // gp_activity_mark_t
     GP_RING_SPAN = 8,       // gp_span_mark_t
     GP_RING_GIL = 9,        // gp_sample_t, of waits for an interpreter's lock
+    GP_RING_LOCK = 10,      // gp_sample_t, of a wait for a lock of the program's
 };
 
 typedef struct gp_ring_header {
@@ -55,6 +56,7 @@ enum gp_sample_flag {
     GP_SAMPLE_NOT_STARTED = 1u << 13, // a wait of a coroutine that has not run yet: its entry function is all there is
     GP_SAMPLE_UNREPORTED = 1u << 14,  // amid a switch on a shared stack: the frames may be the other coroutine's
     GP_SAMPLE_HELD_BACK = 1u << 15,   // the signal was blocked until there: without frames
+    GP_SAMPLE_LOCK = 1u << 16,        // of a wait for a lock: in front of its frames stand words about that
 };
 
 typedef struct gp_sample {
@@ -109,6 +111,7 @@ typedef struct gp_activity_mark { // a coroutine was active, then waited: see sr
     uint64_t off_ns;           // of these, it was not on the CPU; may be a little below zero
     uint64_t blocked_ns;       // and of that, it slept
     uint64_t gil_ns;           // of off_ns, it waited for an interpreter's lock
+    uint64_t lock_ns;          // and for a lock of the program's
     uint64_t settled;          // up to when that is known: left, or earlier where the slice goes on. Ticks
     uint64_t ready;            // ticks; 0 = not reported
     uint64_t waker;            // id of the coroutine that made it ready, 0 = not known
@@ -126,6 +129,6 @@ typedef struct gp_span_mark { // a span is over: see src/core/trace/span.h
 } gp_span_mark_t;
 
 static_assert(sizeof(gp_ring_header_t) == 8 && sizeof(gp_ring_owner_t) == 48 && sizeof(gp_sample_t) == 88 &&
-                  sizeof(gp_activity_mark_t) == 128 && sizeof(gp_span_mark_t) == sizeof(gp_span_t) + 24 &&
+                  sizeof(gp_activity_mark_t) == 136 && sizeof(gp_span_mark_t) == sizeof(gp_span_t) + 24 &&
                   offsetof(gp_span_mark_t, text) == sizeof(gp_span_t) + 20,
-              "ring files of version 4 have this layout, but for the span's");
+              "ring files of version 5 have this layout, but for the span's");

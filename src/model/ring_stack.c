@@ -60,8 +60,8 @@ size_t gp_ring_shares(const gp_sample_t *sample, enum gp_ring_type type, gp_shar
     uint64_t weight_ns = sample->weight_ns, ready_ns = sample->off_ns < weight_ns ? sample->off_ns : weight_ns;
     gp_share_t first = {GP_KIND_CPU, weight_ns}, second = {GP_KIND_PREEMPTED, sample->off_ns};
     size_t count = 0;
-    if (type == GP_RING_GIL) {
-        first.kind = GP_KIND_GIL;
+    if (type == GP_RING_GIL || type == GP_RING_LOCK) {
+        first.kind = type == GP_RING_GIL ? GP_KIND_GIL : GP_KIND_LOCK;
         second.weight_ns = 0;
     } else if (type == GP_RING_WAIT && (sample->flags & GP_SAMPLE_BLIND)) {
         first.kind = GP_KIND_WAITING;

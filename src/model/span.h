@@ -29,8 +29,8 @@ typedef struct gp_span {
     uint16_t name_len;
 } gp_span_t;
 
-#define GP_SPAN_LAYOUT 0u // raised with each change of the struct, which is in ring files
-static_assert(sizeof(gp_span_t) == 160 && GP_SPAN_LAYOUT == 0, "both change together");
+#define GP_SPAN_LAYOUT 1u // raised with each change of the struct, which is in ring files
+static_assert(sizeof(gp_span_t) == 168 && GP_SPAN_LAYOUT == 1, "both change together");
 
 // Fields that captures keep: X(field, field of gp_span_record_t).
 // clang-format off

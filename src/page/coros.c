@@ -59,7 +59,8 @@ static void coros_put_coro(gp_page_writer_t *writer, uint32_t coro, const gp_led
         ledger->ready_ns,
         ledger->parked_ns,
         ledger->waiting_ns,
-        gp_ledger_kind_ns(ledger, GP_KIND_BLOCKED) + gp_ledger_kind_ns(ledger, GP_KIND_GIL),
+        gp_ledger_kind_ns(ledger, GP_KIND_BLOCKED) + gp_ledger_kind_ns(ledger, GP_KIND_GIL) +
+            gp_ledger_kind_ns(ledger, GP_KIND_LOCK),
         gp_ledger_kind_ns(ledger, GP_KIND_PREEMPTED),
         ledger->longest_ns,
         ledger->switches,

@@ -44,7 +44,8 @@ static void request_rows_put(gp_page_writer_t *writer, const gp_request_t *reque
         ledger->ready_ns,
         ledger->parked_ns,
         ledger->waiting_ns,
-        gp_ledger_kind_ns(ledger, GP_KIND_BLOCKED) + gp_ledger_kind_ns(ledger, GP_KIND_GIL),
+        gp_ledger_kind_ns(ledger, GP_KIND_BLOCKED) + gp_ledger_kind_ns(ledger, GP_KIND_GIL) +
+            gp_ledger_kind_ns(ledger, GP_KIND_LOCK),
         gp_ledger_kind_ns(ledger, GP_KIND_PREEMPTED),
         ledger->longest_ns,
         request->coros,

@@ -83,6 +83,19 @@ uint32_t gp_explain_place(const gp_explaining_t *explaining, const gp_loc_t *pat
     return UINT32_MAX;
 }
 
+void gp_explain_place_of(const gp_explaining_t *explaining, const gp_facts_stack_t *stack, uint32_t less,
+                         gp_finding_t *finding)
+{
+    uint32_t depth = stack->depth > less ? stack->depth - less : 0;
+    gp_loc_t *path = depth > 0 ? malloc(depth * sizeof(*path)) : NULL;
+    if (path == NULL)
+        return;
+    for (uint32_t i = 0; i < depth; i++)
+        path[i] = stack->frames[stack->depth - 1 - i];
+    gp_explain_place(explaining, path, depth, finding);
+    free(path);
+}
+
 void gp_explain_about(gp_finding_t *finding, const gp_finding_t *code)
 {
     memcpy(finding->function, code->function, sizeof(finding->function));
@@ -196,9 +209,9 @@ static int explain_by_cost(const void *left, const void *right)
 
 gp_findings_t *gp_explain(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace)
 {
-    static int (*const parts[])(gp_explaining_t *) = {gp_explain_losses, gp_explain_slices, gp_explain_machine,
-                                                      gp_explain_spans,  gp_explain_pools,  gp_explain_growth,
-                                                      gp_explain_start,  gp_explain_hot};
+    static int (*const parts[])(gp_explaining_t *) = {
+        gp_explain_losses, gp_explain_slices, gp_explain_machine, gp_explain_spans, gp_explain_pools,
+        gp_explain_growth, gp_explain_start,  gp_explain_hot,     gp_explain_locks, gp_explain_deadlocks};
     gp_findings_t *findings = calloc(1, sizeof(*findings));
     gp_explaining_t explaining = {.dataset = dataset,
                                   .symbolizer = symbolizer,

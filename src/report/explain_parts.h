@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts of gp_explain(). Private to src/report/explain*.c.
+// The parts of gp_explain(). Private to src/report/explain*.c and lock_waits.c.
 #pragma once
 
 #include "report/explain.h"
@@ -30,6 +30,10 @@ gp_finding_t *gp_explain_add(gp_explaining_t *explaining, const char *kind, uint
 uint32_t gp_explain_place(const gp_explaining_t *explaining, const gp_loc_t *path, uint32_t depth,
                           gp_finding_t *finding);
 
+// The same of a stack, but for its `less` innermost frames.
+void gp_explain_place_of(const gp_explaining_t *explaining, const gp_facts_stack_t *stack, uint32_t less,
+                         gp_finding_t *finding);
+
 // Have a finding be about the same code as another one.
 void gp_explain_about(gp_finding_t *finding, const gp_finding_t *code);
 
@@ -56,7 +60,9 @@ int gp_explain_slices(gp_explaining_t *explaining);  // explain_slices.c
 int gp_explain_machine(gp_explaining_t *explaining); // explain_time.c
 int gp_explain_start(gp_explaining_t *explaining);
 int gp_explain_hot(gp_explaining_t *explaining);
-int gp_explain_spans(gp_explaining_t *explaining);  // explain_spans.c
-int gp_explain_growth(gp_explaining_t *explaining); // explain_growth.c
-int gp_explain_losses(gp_explaining_t *explaining); // explain_losses.c
-int gp_explain_pools(gp_explaining_t *explaining);  // explain_pools.c
+int gp_explain_spans(gp_explaining_t *explaining);     // explain_spans.c
+int gp_explain_growth(gp_explaining_t *explaining);    // explain_growth.c
+int gp_explain_losses(gp_explaining_t *explaining);    // explain_losses.c
+int gp_explain_locks(gp_explaining_t *explaining);     // explain_locks.c
+int gp_explain_deadlocks(gp_explaining_t *explaining); // explain_deadlocks.c
+int gp_explain_pools(gp_explaining_t *explaining);     // explain_pools.c

@@ -42,10 +42,12 @@ static void path_fit_find_due(fit_t *fit, const gp_path_item_t *activity)
     fit->due[GP_KIND_CPU] = path_fit_scale(active, gp_path_earlier(activity->cpu_ns, slice), slice);
     uint64_t off = active - fit->due[GP_KIND_CPU],
              blocked = gp_path_earlier(path_fit_scale(active, activity->blocked_ns, slice), off),
-             gil = gp_path_earlier(path_fit_scale(active, activity->gil_ns, slice), off);
+             gil = gp_path_earlier(path_fit_scale(active, activity->gil_ns, slice), off),
+             lock = gp_path_earlier(path_fit_scale(active, activity->lock_ns, slice), off - gil);
     fit->due[GP_KIND_GIL] = gil;
-    fit->due[GP_KIND_BLOCKED] = blocked > gil ? blocked - gil : 0;
-    fit->due[GP_KIND_PREEMPTED] = off - gil - fit->due[GP_KIND_BLOCKED];
+    fit->due[GP_KIND_LOCK] = lock;
+    fit->due[GP_KIND_BLOCKED] = blocked > gil + lock ? blocked - gil - lock : 0;
+    fit->due[GP_KIND_PREEMPTED] = off - gil - lock - fit->due[GP_KIND_BLOCKED];
 }
 
 static void path_fit_find_there(fit_t *fit, const gp_path_walk_t *walk)
@@ -71,7 +73,7 @@ static uint32_t path_fit_stack_for(const fit_t *fit, uint32_t state)
 // [from_ns, to_ns) becomes what is lacking.
 static void path_fit_change(gp_path_walk_t *walk, fit_t *fit, uint64_t from_ns, uint64_t to_ns)
 {
-    static const uint32_t states[] = {GP_KIND_CPU, GP_KIND_GIL, GP_KIND_BLOCKED, GP_KIND_PREEMPTED};
+    static const uint32_t states[] = {GP_KIND_CPU, GP_KIND_GIL, GP_KIND_LOCK, GP_KIND_BLOCKED, GP_KIND_PREEMPTED};
     uint64_t upto = fit->changed + to_ns - from_ns, at = from_ns;
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
         uint32_t state = states[i];

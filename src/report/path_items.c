@@ -157,6 +157,7 @@ static int path_items_take_activity(void *context, const gp_activity_record_t *a
         .cpu_ns = activity->cpu_ns,
         .blocked_ns = activity->blocked_ns,
         .gil_ns = activity->gil_ns,
+        .lock_ns = activity->lock_ns,
         .has_times = activity->has_times,
         .ready_ns = activity->ready_ns,
         .waker = activity->waker_id != 0 ? gp_dataset_coro_find(dataset, activity->waker_id) : GP_INDEX_NONE,

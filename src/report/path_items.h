@@ -20,11 +20,11 @@ typedef struct gp_path_item { // an activity, or a sample
     uint64_t start_ns;  // of a sample, its time
     uint64_t left_ns;   // of a sample, its weight
     uint64_t end_ns, slice_ns, ready_ns;
-    uint64_t cpu_ns, blocked_ns, gil_ns; // of an activity: of slice_ns, where has_times
-    uint32_t waker;                      // number, or GP_INDEX_NONE
-    uint32_t thread;                     // index in the capture
-    uint32_t stack;                      // of a sample: number
-    uint32_t kind;                       // of a sample
+    uint64_t cpu_ns, blocked_ns, gil_ns, lock_ns; // of an activity: of slice_ns, where has_times
+    uint32_t waker;                               // number, or GP_INDEX_NONE
+    uint32_t thread;                              // index in the capture
+    uint32_t stack;                               // of a sample: number
+    uint32_t kind;                                // of a sample
     bool has_times;
     bool is_last; // of an activity: the coroutine was over at end_ns, or the capture
 } gp_path_item_t;

@@ -229,6 +229,7 @@ static void requests_divide(const parts_t *parts, const gp_ledger_t *sums)
             .cpu_ns = requests_scaled(all->cpu_ns, part->ledger.slice_ns, sum->slice_ns),
             .blocked_ns = requests_scaled(all->blocked_ns, part->ledger.slice_ns, sum->slice_ns),
             .gil_ns = requests_scaled(all->gil_ns, part->ledger.slice_ns, sum->slice_ns),
+            .lock_ns = requests_scaled(all->lock_ns, part->ledger.slice_ns, sum->slice_ns),
             .slice_ns = requests_scaled(all->slice_ns, part->ledger.slice_ns, sum->slice_ns),
             .ready_ns = requests_scaled(all->ready_ns, part->ledger.ready_ns, sum->ready_ns),
             .parked_ns = requests_scaled(all->parked_ns, part->ledger.parked_ns, sum->parked_ns),

@@ -134,8 +134,8 @@ static int read_capture_take_request(gp_spans_t *set, uint32_t trace, const gp_d
         .cpu = request->ledger.cpu_ns,
         .ready = request->ledger.ready_ns,
         .parked = request->ledger.parked_ns,
-        .blocked =
-            gp_ledger_kind_ns(&request->ledger, GP_KIND_BLOCKED) + gp_ledger_kind_ns(&request->ledger, GP_KIND_GIL),
+        .blocked = gp_ledger_kind_ns(&request->ledger, GP_KIND_BLOCKED) +
+                   gp_ledger_kind_ns(&request->ledger, GP_KIND_GIL) + gp_ledger_kind_ns(&request->ledger, GP_KIND_LOCK),
         .preempted = gp_ledger_kind_ns(&request->ledger, GP_KIND_PREEMPTED),
         .waiting = request->ledger.waiting_ns,
     };

@@ -331,7 +331,7 @@ static void add_activity(script_t *script, enum gp_chunk_type type)
     item.is_open = (uint32_t)number(script);
     char *off_ns = strtok_r(NULL, " \t", &script->rest); // where its times are known
     if (off_ns != NULL)
-        gp_activity_set_times(&item, strtoull(off_ns, NULL, 10), number(script), 0);
+        gp_activity_set_times(&item, strtoull(off_ns, NULL, 10), number(script), 0, 0);
     record(script, type, &item, sizeof(item));
 }
 

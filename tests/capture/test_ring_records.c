@@ -125,6 +125,7 @@ static void each_kind(void **state)
         {GP_RING_WAIT, 0, 0, 0, 0, {{0}}},
         {GP_RING_WAIT, GP_SAMPLE_BLIND, 5, 2, 1, {{GP_KIND_WAITING, 5}}},
         {GP_RING_GIL, 0, 5, 0, 1, {{GP_KIND_GIL, 5}}},
+        {GP_RING_LOCK, GP_SAMPLE_LOCK, 5, 0, 1, {{GP_KIND_LOCK, 5}}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -169,7 +170,7 @@ static void a_span(void **state)
     char record_bytes[sizeof(gp_span_record_t) + sizeof(text)];
     gp_span_record_t *record = (void *)record_bytes;
     (void)state;
-    made.mark.span.times = (gp_ledger_t){1, 2, 3, 4, 5, 6, 7, 0, 0, 0};
+    made.mark.span.times = (gp_ledger_t){1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0};
     made.mark.span.name_len = 4;
     made.mark.fields_len = sizeof(text) - 4;
     made.mark.field_count = 1;

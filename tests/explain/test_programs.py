@@ -77,6 +77,31 @@ class Programs(helpers.InFolder):
     def test_healthy_eventlet(self):
         self.assertEqual(findings(self.python("greens.py", "none", "eventlet")), [])
 
+    def locks(self, fault):
+        return self.record(PYTHON, "-B", os.path.join(HERE, "locks.py"), fault, "2")
+
+    def test_a_lock_held_long(self):
+        path = self.locks("held")
+        self.check(path, "lock-held", "refresh_cache")
+        self.assertRegex(explain(path).stdout, r"holds the lock of locks\.py:\d+ for long: others waited .*\n"
+                                               r"    hurt:  2 threads, .*\n.*\n.*\n    shown: greenprof report .* --by lock\n")
+
+    def test_the_interpreter_s_lock_held_long(self):
+        said = [finding for finding in findings(self.locks("gil")) if finding["kind"] == "gil-held"]
+        self.assertEqual(len(said), 1)
+        self.assertIn("render_table", said[0]["function"])
+        self.assertGreater(said[0]["line"], 0)
+
+    def test_a_deadlock(self):
+        finding = self.first(self.locks("deadlock"))
+        self.assertEqual(finding["kind"], "deadlock")
+        for part in ("waits in take_right (locks.py:", "waits in transfer_right (locks.py:", "they cannot be woken"):
+            self.assertIn(part, finding["sentence"])
+
+    def test_healthy_locks(self):
+        for fault in ("none", "twin"):
+            self.assertEqual(findings(self.locks(fault)), [], fault)
+
     def test_queries_again_and_again(self):
         helpers.need(imports("greenprof"), "the package greenprof was not built")
         self.check(self.python("queries.py", "again", "eventlet"), "repeated-call", "ask|load_orders")

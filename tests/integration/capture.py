@@ -127,7 +127,7 @@ class Capture:
         elif kind == ORIGINS:
             self.origins.update((coro, stack) for coro, stack, _ in struct.iter_unpack("<QII", data))
         elif kind == LEDGER:
-            for coro, _, _, cpu_ns, switches, *_, longest_ns, _ in struct.iter_unpack("<QIIqQQQQQQQQQQ", data):  # CPU: a difference
+            for coro, _, _, cpu_ns, switches, *_, longest_ns, _, _ in struct.iter_unpack("<QIIqQQQQQQQQQQQ", data):  # CPU: a difference
                 self.longest_ns[coro] = max(self.longest_ns[coro], longest_ns)
                 self.ledger[coro][0] += cpu_ns
                 self.ledger[coro][1] += switches

@@ -14,7 +14,7 @@ class ThreadWaits(check.Case):
         run = self.profile(["thread_waits"], options=["--clock", "wall"])
         folded = run.folded("--clock", "wall")
         asleep = check.Folded("")
-        asleep.stacks = [(stack, weight) for stack, weight in folded.stacks if stack[-1] == "[blocked]"]
+        asleep.stacks = [(stack, weight) for stack, weight in folded.stacks if stack[-1] in ("[blocked]", "[lock]")]
         sums = asleep.inclusive()
         for name, seconds in run.truth.values["WAIT"]:
             self.near(name, sums[name], float(seconds), SHARE, LOOKS)

@@ -12,8 +12,8 @@
 #include "interpreter/code_graves.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/function_sites.h"
-#include "interpreter/gil.h"
 #include "interpreter/lines.h"
+#include "interpreter/locks.h"
 #include "interpreter/peek_text.h"
 #include "signal/handler.h"
 #include "signal/rest.h"
@@ -365,8 +365,8 @@ static gp_code_t *code_objects_find(uintptr_t address, uint64_t ticks)
 
 static uint64_t code_objects_locate(uintptr_t frame, uint64_t ticks)
 {
-    if (gp_gil_word_thread(frame) != 0)
-        return gp_gil_locate(gp_gil_word_thread(frame));
+    if (gp_locks_is_word(frame))
+        return gp_locks_locate(frame, code_objects_locate(gp_locks_word_frame(frame), ticks));
     const gp_code_t *code = code_objects_find(gp_cpython_word_code(frame), ticks);
     if (code == NULL || code->function == 0)
         return GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);

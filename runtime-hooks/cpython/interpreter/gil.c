@@ -6,13 +6,12 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <unistd.h>
 
-#include "collect/functions.h"
-#include "coro/coro_name.h"
+#include "collect/lock_words.h"
 #include "coro/threads.h"
 #include "interpreter/frame_walk.h"
+#include "interpreter/locks.h"
 #include "interpreter/redirect.h"
 #include "signal/gil_wait.h"
 #include "signal/handler.h"
@@ -21,7 +20,6 @@ enum {
     LAST_HOLDER = 24, // before the condition variable of take_gil(): PyThreadState *
     LOCKED = 16,      // int
     GIVES = 64,
-    THREAD_BIT = 44, // of a frame word: no code object is at such an address
 };
 
 static uintptr_t runtime_lo, runtime_bytes;
@@ -35,35 +33,6 @@ typedef struct give {
 static give_t gives[GIVES];              // the latest ones, under the lock's mutex
 static uint32_t give_count;              // in all
 static _Atomic uint64_t given, switched; // ticks at which a thread that waits was woken up last, by either variable
-
-uint32_t gp_gil_word_thread(uintptr_t word)
-{
-    bool is_thread = (word & GP_LANGUAGE_FRAME) && (word >> THREAD_BIT & 1);
-    return is_thread ? (uint32_t)word : 0;
-}
-
-static gp_thread_t *gil_thread(uint32_t index)
-{
-    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    while (thread != NULL && thread->index != index)
-        thread = thread->next;
-    return thread;
-}
-
-uint64_t gp_gil_locate(uint32_t index)
-{
-    char name[GP_CORO_NAME_SIZE] = "", text[GP_CORO_NAME_SIZE + sizeof("[held by ]")];
-    const gp_thread_t *thread = gil_thread(index);
-    if (thread == NULL)
-        return GP_LOC_OWN;
-    gp_coro_name_get(thread->root, name);
-    pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
-    if (name[0] == '\0')
-        snprintf(name, sizeof(name), tid == getpid() ? "MainThread" : "thread %d", tid);
-    int length = snprintf(text, sizeof(text), "[held by %s]", name);
-    uint32_t function = gp_functions_number(text, (size_t)length, "", 0, 0);
-    return GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(function, 0));
-}
 
 static bool gil_is_locked(uintptr_t cond)
 {
@@ -107,7 +76,7 @@ static void gil_sample(gp_thread_t *thread, uint64_t now)
     unsigned flags = 0;
     size_t first = thread->gil.holder != 0, max = atomic_load_explicit(&gp_handler_depth, memory_order_relaxed);
     if (first != 0)
-        frames[0] = GP_LANGUAGE_FRAME | (uintptr_t)1 << THREAD_BIT | thread->gil.holder;
+        frames[0] = gp_lock_word_thread(thread->gil.holder);
     size_t depth = gp_cpython_walk_own(frames + first, max - first, &flags);
     gp_gil_wait_sample(thread, now, frames, depth + first, flags);
 }
@@ -194,9 +163,11 @@ void gp_gil_follow(bool is_attached)
         {"pthread_cond_wait", (void *)(uintptr_t)pthread_cond_wait},
         {"pthread_cond_signal", (void *)(uintptr_t)pthread_cond_signal},
     };
-    if (runtime_bytes != 0)
-        gp_redirect((const void *)gp_cpython_runtime.loop, // NOLINT(performance-no-int-to-ptr)
-                    is_attached ? in : out, sizeof(in) / sizeof(in[0]));
+    if (runtime_bytes == 0)
+        return;
+    gp_locks_follow(is_attached);
+    gp_redirect((const void *)gp_cpython_runtime.loop, // NOLINT(performance-no-int-to-ptr)
+                is_attached ? in : out, sizeof(in) / sizeof(in[0]));
 }
 
 void gp_gil_watch(const void *runtime)

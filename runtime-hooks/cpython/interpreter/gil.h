@@ -17,9 +17,3 @@ void gp_gil_watch(const void *runtime);
 
 // See gp_language_t.
 void gp_gil_follow(bool is_attached);
-
-// Samples have a word in front of their frames: the index of the thread that had the lock. 0 = it is another word.
-uint32_t gp_gil_word_thread(uintptr_t word);
-
-// Its location. Collector only, drain lock held.
-uint64_t gp_gil_locate(uint32_t thread);

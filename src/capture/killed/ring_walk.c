@@ -9,7 +9,7 @@
 
 // More than any version writes: a hostile file takes no more memory and time than this.
 enum { PART_BYTES_MAX = 1 << 22, FILE_BYTES_MAX = 64 << 20 };
-enum { VERSION_WITHOUT_GIL = 3, WIDENED_BYTES_MAX = 16384 };
+enum { VERSION_WITHOUT_GIL = 3, WIDENED_BYTES_MAX = 16384, NEW_BYTES = 2 * sizeof(uint64_t) };
 
 static int ring_walk_read_whole(int fd, void *to, size_t bytes)
 {
@@ -125,7 +125,7 @@ static bool ring_walk_fits(const gp_ring_header_t *record)
     }
 }
 
-// A record of version 3 as it is now: without waits for interpreters' locks. Returns NULL where it is too long.
+// A record of version 3 as it is now: without waits for locks. Returns NULL where it is too long.
 static const gp_ring_header_t *ring_walk_widen(const gp_ring_header_t *record, unsigned char room[WIDENED_BYTES_MAX])
 {
     uint32_t type = atomic_load_explicit(&record->committed, memory_order_relaxed);
@@ -133,12 +133,12 @@ static const gp_ring_header_t *ring_walk_widen(const gp_ring_header_t *record, u
         type == GP_RING_ACTIVITY ? offsetof(gp_activity_mark_t, gil_ns) : offsetof(gp_span_mark_t, span.times.gil_ns);
     if (type != GP_RING_ACTIVITY && type != GP_RING_SPAN)
         return record;
-    if (record->bytes < at || record->bytes > WIDENED_BYTES_MAX - sizeof(uint64_t))
+    if (record->bytes < at || record->bytes > WIDENED_BYTES_MAX - NEW_BYTES)
         return NULL;
     memcpy(room, record, at);
-    memset(room + at, 0, sizeof(uint64_t));
-    memcpy(room + at + sizeof(uint64_t), (const unsigned char *)record + at, record->bytes - at);
-    ((gp_ring_header_t *)(void *)room)->bytes += sizeof(uint64_t);
+    memset(room + at, 0, NEW_BYTES);
+    memcpy(room + at + NEW_BYTES, (const unsigned char *)record + at, record->bytes - at);
+    ((gp_ring_header_t *)(void *)room)->bytes += NEW_BYTES;
     return (const void *)room;
 }
 

@@ -156,6 +156,7 @@ static gp_activity_record_t captures_records_cut_activity(const gp_captures_pass
         cut.cpu_ns = captures_records_part_of(cut.cpu_ns, slice_ns, cut.slice_ns);
         cut.blocked_ns = captures_records_part_of(cut.blocked_ns, slice_ns, cut.slice_ns);
         cut.gil_ns = captures_records_part_of(cut.gil_ns, slice_ns, cut.slice_ns);
+        cut.lock_ns = captures_records_part_of(cut.lock_ns, slice_ns, cut.slice_ns);
         cut.slice_ns = slice_ns;
     }
     if (cut.ready_ns != 0)

@@ -36,7 +36,7 @@ void gp_ring_to_activity(gp_activity_record_t *record, const gp_activity_mark_t 
         .is_open = mark->is_open != 0,
     };
     if (mark->settled >= mark->left)
-        gp_activity_set_times(record, mark->off_ns, mark->blocked_ns, mark->gil_ns);
+        gp_activity_set_times(record, mark->off_ns, mark->blocked_ns, mark->gil_ns, mark->lock_ns);
 }
 
 void gp_ring_to_span(gp_span_record_t *record, const gp_span_mark_t *mark, const gp_ring_clock_t *clock,

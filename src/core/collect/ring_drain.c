@@ -3,6 +3,7 @@
 
 #include "collect/found_stack.h"
 #include "collect/hog_samples.h"
+#include "collect/lock_words.h"
 #include "collect/modules.h"
 #include "collect/polled.h"
 #include "collect/pools.h"
@@ -24,7 +25,9 @@ static gp_loc_t ring_drain_locate_frame(void *context, uintptr_t word)
     const gp_sample_t *sample = context;
     if (!gp_language_is_frame(word))
         return gp_modules_locate(word);
-    gp_loc_t loc = gp_language_of(gp_language_number(word))->locate(word, sample->ticks);
+    unsigned language = gp_language_number(word);
+    gp_loc_t loc = language == GP_LANGUAGE_LOCKS ? gp_lock_word_locate(word)
+                                                 : gp_language_of(language)->locate(word, sample->ticks);
     if (frame_table != NULL)
         gp_frame_table_note(frame_table, word, loc);
     return loc;
@@ -113,7 +116,10 @@ void gp_ring_drain_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
     gp_stack_t stack;
     gp_ring_drain_locate(sample, sample_locs, &stack);
     gp_hog_keep_sample(thread, sample, &stack, false);
-    ring_drain_hand_on_whole(sample, GP_KIND_BLOCKED, thread, &stack);
+    bool is_lock = sample->flags & GP_SAMPLE_LOCK;
+    if (is_lock)
+        atomic_fetch_add_explicit(gp_coro_lock_ns(sample->coro), sample->weight_ns, memory_order_relaxed);
+    ring_drain_hand_on_whole(sample, is_lock ? GP_KIND_LOCK : GP_KIND_BLOCKED, thread, &stack);
 }
 
 void gp_ring_drain_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
@@ -128,11 +134,11 @@ void gp_ring_drain_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
     ring_drain_hand_on(sample, GP_RING_WAIT, thread, &stack);
 }
 
-static void ring_drain_take_gil(gp_thread_t *thread, const gp_sample_t *sample)
+static void ring_drain_take_lock(gp_thread_t *thread, const gp_sample_t *sample, enum gp_ring_type type)
 {
     gp_stack_t stack;
     gp_ring_drain_locate(sample, sample_locs, &stack);
-    ring_drain_hand_on(sample, GP_RING_GIL, thread, &stack);
+    ring_drain_hand_on(sample, type, thread, &stack);
 }
 
 static uint64_t samples_taken;
@@ -170,7 +176,8 @@ void gp_ring_drain_drain(gp_thread_t *thread)
             gp_ring_drain_take_wait(thread, record);
             break;
         case GP_RING_GIL:
-            ring_drain_take_gil(thread, record);
+        case GP_RING_LOCK:
+            ring_drain_take_lock(thread, record, header->committed);
             break;
         case GP_RING_HOG:
             ring_drain_take_hog(thread, record);

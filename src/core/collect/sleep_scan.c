@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "collect/cpu_time.h"
+#include "collect/lock_scan.h"
 #include "collect/open_sleep.h"
 #include "collect/ready_threads.h"
 #include "collect/ring_drain.h"
@@ -30,6 +32,7 @@ enum {
 
 typedef struct sleep { // of a thread, in a system call
     long call;
+    uintptr_t arguments[3]; // the first ones
     uintptr_t sp, pc;
 } sleep_t;
 
@@ -39,7 +42,8 @@ static bool sleep_scan_find_sleep(pid_t tid, sleep_t *sleep)
 {
     char text[256];
     return gp_task_read(tid, "syscall", text, sizeof(text)) &&
-           sscanf(text, "%ld %*s %*s %*s %*s %*s %*s %lx %lx", &sleep->call, &sleep->sp, &sleep->pc) == 3 &&
+           sscanf(text, "%ld %lx %lx %lx %*s %*s %*s %lx %lx", &sleep->call, &sleep->arguments[0], &sleep->arguments[1],
+                  &sleep->arguments[2], &sleep->sp, &sleep->pc) == 6 &&
            sleep->call >= 0;
 }
 
@@ -140,6 +144,8 @@ static int sleep_scan_walk_from(gp_thread_t *thread, const sleep_t *sleep, prof_
     size_t depth = sleep_scan_walk_language(thread, frames, max, flags);
     if (depth == 0)
         depth = gp_waiting_stack_walk_from(&regs, true, hi, frames, max, flags);
+    if (depth > 0 && sleep->call == SYS_futex)
+        depth = gp_lock_scan_put(thread, sleep->arguments, frames, depth, max, flags);
     return sleep_scan_sleeps_on(thread, sleep) && gp_ledger_edge_load(&coro->since) == since ? (int)depth : -EAGAIN;
 }
 

@@ -123,12 +123,31 @@ static void thread_sleeps_hand_on(gp_thread_t *thread, const gp_thread_sleep_t *
 static void thread_sleeps_walk(gp_thread_t *thread, gp_thread_sleep_t *sleep)
 {
     static uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT]; // guarded by the drain lock
-    int depth = gp_gil_is_waited_for(thread)
-                    ? 0
-                    : gp_sleep_scan_walk(thread, thread->root, gp_ledger_edge_load(&thread->root->since), frames,
-                                         GP_UNWIND_DEPTH_DEFAULT, &sleep->flags);
+    int depth = gp_sleep_scan_walk(thread, thread->root, gp_ledger_edge_load(&thread->root->since), frames,
+                                   GP_UNWIND_DEPTH_DEFAULT, &sleep->flags);
     sleep->depth = depth > 0 && depth <= FRAMES_MAX ? (uint64_t)depth : 0;
     memcpy(sleep->frames, frames, sleep->depth * sizeof(frames[0]));
+}
+
+// The time after which a sleep that has gone on for `ticks` is looked at again.
+static uint64_t thread_sleeps_pause(uint64_t ticks)
+{
+    uint64_t pause = ticks / PAUSE_SHARE, most = thread_sleeps_ticks_of(PAUSE_MAX_NS);
+    return pause < most ? pause : most;
+}
+
+// A timed wait for a lock tells its own time, where it has not gone on for long.
+static void thread_sleeps_tell_lock(gp_thread_t *thread, gp_thread_sleep_t *sleep, uint64_t now)
+{
+    uint64_t since = gp_ledger_edge_load(&thread->gil.since);
+    if (gp_lock_is_waited_for(thread) && since != 0 && now > since)
+        sleep->pause = thread_sleeps_pause(now - since);
+    uint64_t ns = gp_ticks_to_ns(gp_lock_wait_take(thread, now));
+    if (ns == 0)
+        return;
+    thread_sleeps_walk(thread, sleep);
+    thread_sleeps_hand_on(thread, sleep, now, ns);
+    sleep->depth = 0;
 }
 
 // The time since the last look; `is_same`: the thread slept all the while.
@@ -170,14 +189,16 @@ static void thread_sleeps_look(gp_thread_t *thread, gp_thread_sleep_t *sleep, ui
     thread_sleeps_hand_on(thread, sleep, is_same ? now : now - thread_sleeps_ticks_of(ns - ns / 2),
                           is_same ? ns : ns / 2);
     if (is_same && sleep->depth > 0) {
-        uint64_t pause = (now - sleep->began) / PAUSE_SHARE;
-        sleep->pause = pause < thread_sleeps_ticks_of(PAUSE_MAX_NS) ? pause : thread_sleeps_ticks_of(PAUSE_MAX_NS);
+        sleep->pause = thread_sleeps_pause(now - sleep->began);
         return;
     }
-    thread_sleeps_walk(thread, sleep);
+    sleep->depth = sleep->pause = 0;
+    if (gp_gil_is_waited_for(thread))
+        thread_sleeps_tell_lock(thread, sleep, now);
+    else
+        thread_sleeps_walk(thread, sleep);
     thread_sleeps_hand_on(thread, sleep, now, is_same ? 0 : ns - ns / 2);
     sleep->began = now;
-    sleep->pause = 0;
 }
 
 bool gp_thread_sleeps_look(gp_thread_t *thread, uint64_t now)

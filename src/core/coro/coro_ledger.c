@@ -17,7 +17,8 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
                             *const beside[] = {&rare->spawned,           &rare->polled_cpu_ns,  &rare->polled_slice_ns,
                                                &timeline->waker,         &timeline->start,      &timeline->slice,
                                                &timeline->off_ns,        &timeline->blocked_ns, &timeline->gil_ns,
-                                               gp_coro_blocked_ns(coro), gp_coro_gil_ns(coro)};
+                                               gp_coro_blocked_ns(coro), gp_coro_gil_ns(coro),  &timeline->lock_ns,
+                                               gp_coro_lock_ns(coro)};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         gp_ledger_edge_store(sums[i], 0);
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
@@ -83,6 +84,7 @@ static void coro_ledger_to_ledger(const gp_ledger_words_t *words, uint64_t slice
         .parked_ns = gp_ticks_to_ns(waited > ready + blind ? waited - ready - blind : 0),
         .switches = words->switches,
         .gil_ns = words->gil_ns,
+        .lock_ns = words->lock_ns,
     };
 }
 
@@ -139,6 +141,14 @@ void gp_ledger_read_closed(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
     coro_ledger_read_at(coro, now, false, ledger);
 }
 
+static void coro_ledger_join(prof_ledger_t *full, uint64_t *field)
+{
+    if (full->size >= (size_t)((char *)(field + 1) - (char *)full))
+        return;
+    full->blocked_ns += *field;
+    *field = 0;
+}
+
 int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out)
 {
     if (out == NULL || out->size < sizeof(size_t) || out->size > sizeof(*out))
@@ -155,11 +165,13 @@ int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out)
         .switches = ledger->switches,
         .spawned = ledger->spawned,
         .gil_ns = gp_ledger_kind_ns(ledger, GP_KIND_GIL),
+        .lock_ns = gp_ledger_kind_ns(ledger, GP_KIND_LOCK),
     };
-    if (out->size < sizeof(full)) // of a program that was built before it was told apart
-        full.blocked_ns += full.gil_ns;
+    // A program built before these were told apart has them as sleep.
+    coro_ledger_join(&full, &full.gil_ns);
+    coro_ledger_join(&full, &full.lock_ns);
     full.wall_ns = full.cpu_ns + full.blocked_ns + full.preempted_ns + full.ready_ns + full.parked_ns +
-                   full.waiting_ns + (out->size < sizeof(full) ? 0 : full.gil_ns);
+                   full.waiting_ns + full.gil_ns + full.lock_ns;
     memcpy(out, &full, out->size);
     return 0;
 }

@@ -83,6 +83,7 @@ static uint32_t call_tree_crowded_leaf(gp_call_tree_t *tree, uint32_t parent, gp
 {
     uint32_t full = call_tree_crowded_child(tree, parent);
     bool is_told = leaf == GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_GIL) ||
+                   leaf == GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_LOCK) ||
                    (GP_LOC_MODULE(leaf) == GP_MODULE_PSEUDO && GP_LOC_OFFSET(leaf) >= GP_PSEUDO_PARKED &&
                     GP_LOC_OFFSET(leaf) <= GP_PSEUDO_BLOCKED);
     if (full == 0 || !is_told)

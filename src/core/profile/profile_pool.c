@@ -154,7 +154,7 @@ static void profile_pool_take_share(prof_t *profile, const gp_sample_t *sample, 
         return;
     if (profile_pool_is_wait(share.kind))
         share.weight_ns = profile_pool_within(profile, sample, share.weight_ns);
-    if (share.kind == GP_KIND_BLOCKED)
+    if (share.kind == GP_KIND_BLOCKED || share.kind == GP_KIND_LOCK)
         share.weight_ns = profile_pool_asleep_within(profile, sample, share.weight_ns);
     if (profile_pool_add(profile, stack, share.kind, share.weight_ns) != 0 || share.kind != GP_KIND_CPU)
         return;

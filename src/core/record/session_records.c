@@ -82,6 +82,7 @@ bool gp_session_report_ledger(gp_recording_t *recording, prof_coro_t *coro, uint
         .spawned = more.spawned,
         .longest_ns = more.longest_ns,
         .gil_ns = more.gil_ns,
+        .lock_ns = more.lock_ns,
     };
     gp_coro_written(coro)->reported = *now;
     return true;
@@ -230,7 +231,7 @@ static void session_records_set_open_times(gp_activity_record_t *record, const g
         off_ns += open_ns > used_ns ? open_ns - used_ns : 0;
         blocked_ns += gp_open_sleep_ns(thread, mark->coro, mark->left);
     }
-    gp_activity_set_times(record, off_ns, blocked_ns, mark->gil_ns);
+    gp_activity_set_times(record, off_ns, blocked_ns, mark->gil_ns, mark->lock_ns);
 }
 
 static void session_records_write_activity(gp_recording_t *recording, const gp_activity_mark_t *mark,

@@ -61,6 +61,7 @@ static void activity_fill(gp_activity_mark_t *mark, prof_coro_t *coro, uint64_t 
     mark->off_ns = gp_ledger_edge_load(&coro->off_ns) - gp_ledger_edge_load(&timeline->off_ns);
     mark->blocked_ns = gp_ledger_edge_load(gp_coro_blocked_ns(coro)) - gp_ledger_edge_load(&timeline->blocked_ns);
     mark->gil_ns = gp_ledger_edge_load(gp_coro_gil_ns(coro)) - gp_ledger_edge_load(&timeline->gil_ns);
+    mark->lock_ns = gp_ledger_edge_load(gp_coro_lock_ns(coro)) - gp_ledger_edge_load(&timeline->lock_ns);
     mark->settled = mark->left;
     mark->waker = gp_ledger_edge_load(&timeline->waker);
     mark->thread = atomic_load_explicit(&timeline->thread, memory_order_relaxed);
@@ -75,6 +76,7 @@ void gp_activity_begin_with_epoch(prof_coro_t *coro)
     gp_coro_change(&timeline->off_ns, wanted ? gp_ledger_edge_load(&coro->off_ns) : 0);
     gp_coro_change(&timeline->blocked_ns, wanted ? gp_ledger_edge_load(gp_coro_blocked_ns(coro)) : 0);
     gp_coro_change(&timeline->gil_ns, wanted ? gp_ledger_edge_load(gp_coro_gil_ns(coro)) : 0);
+    gp_coro_change(&timeline->lock_ns, wanted ? gp_ledger_edge_load(gp_coro_lock_ns(coro)) : 0);
 }
 
 static void activity_begin_anew(gp_thread_t *thread, prof_coro_t *coro, uint64_t now, uint64_t slice_ticks)
@@ -85,6 +87,7 @@ static void activity_begin_anew(gp_thread_t *thread, prof_coro_t *coro, uint64_t
     gp_coro_change(&timeline->off_ns, gp_ledger_edge_load(&coro->off_ns));
     gp_coro_change(&timeline->blocked_ns, gp_ledger_edge_load(gp_coro_blocked_ns(coro)));
     gp_coro_change(&timeline->gil_ns, gp_ledger_edge_load(gp_coro_gil_ns(coro)));
+    gp_coro_change(&timeline->lock_ns, gp_ledger_edge_load(gp_coro_lock_ns(coro)));
     atomic_store_explicit(&timeline->thread, thread->index, memory_order_relaxed);
 }
 

@@ -122,8 +122,8 @@ typedef struct gp_coro_timeline {
     _Atomic uint64_t waker; // id of the coroutine that set `ready_ticks`
     _Atomic uint64_t start; // ticks at which its present activity began, 0 = with its birth or the epoch; and then:
     _Atomic uint64_t slice; // slice_ticks
-    _Atomic uint64_t off_ns, blocked_ns, gil_ns; // as in the record, and beside it
-    _Atomic uint32_t thread;                     // index of the thread
+    _Atomic uint64_t off_ns, blocked_ns, gil_ns, lock_ns; // as in the record, and beside it
+    _Atomic uint32_t thread;                              // index of the thread
 } gp_coro_timeline_t;
 
 // The capture's, see src/core/record/session.c.
@@ -178,6 +178,7 @@ typedef struct gp_coro_chunk {
     gp_coro_rare_t rare[GP_CORO_PIECE];
     _Atomic uint64_t blocked_ns[GP_CORO_PIECE]; // of `off_ns`, its thread slept in the kernel
     _Atomic uint64_t gil_ns[GP_CORO_PIECE];     // and it waited for an interpreter's lock: gil_wait.h
+    _Atomic uint64_t lock_ns[GP_CORO_PIECE];    // and for a lock of the program's: the same
 } gp_coro_chunk_t;
 
 // By their records' numbers / GP_CORO_PIECE; append-only, none at 0.
@@ -233,6 +234,11 @@ static inline _Atomic uint64_t *gp_coro_blocked_ns(const struct prof_coro *coro)
 static inline _Atomic uint64_t *gp_coro_gil_ns(const struct prof_coro *coro)
 {
     return &gp_coro_chunk(coro)->gil_ns[coro->number % GP_CORO_PIECE];
+}
+
+static inline _Atomic uint64_t *gp_coro_lock_ns(const struct prof_coro *coro)
+{
+    return &gp_coro_chunk(coro)->lock_ns[coro->number % GP_CORO_PIECE];
 }
 
 // Set a word of these.

@@ -25,6 +25,12 @@ typedef struct gp_gil_wait {
     bool goes_on;       // the thread woke up amid the wait
 } gp_gil_wait_t;
 
+typedef struct gp_lock_stack {
+    const uintptr_t *words, *frames; // [count] in front of [depth]
+    size_t count, depth;
+    unsigned flags;
+} gp_lock_stack_t;
+
 // Returns whether a sample is due. Cost: ~10 ns.
 bool gp_gil_wait_end(gp_thread_t *thread, const gp_gil_wait_t *wait);
 
@@ -38,7 +44,37 @@ uint64_t gp_gil_waited(const gp_thread_t *thread, uint64_t now);
 // How much longer than when that was asked before, ns; `*before` is set.
 uint64_t gp_gil_waited_since(const gp_thread_t *thread, uint64_t now, uint64_t *before);
 
+// Does it wait for its interpreter's lock, or the program's?
 static inline bool gp_gil_is_waited_for(const gp_thread_t *thread)
 {
     return atomic_load_explicit(&thread->gil.since, memory_order_relaxed) != 0;
 }
+
+// --- locks of the program's: by the same account, but each wait is one sample of its own; so is what others tell of
+// one that goes on.
+
+// `words` are in thread->gil.lock. Cost: three stores.
+static inline void gp_lock_wait_begin(gp_thread_t *thread, uint64_t now)
+{
+    atomic_store_explicit(&thread->gil.lock.told, now, memory_order_release);
+    gp_gil_wait_begin(thread, now);
+}
+
+// The wait is over. Returns how much of it is to be told, ticks; 0 = none, or it was a wait for something else.
+//   late: see gp_gil_wait_t. is_lock: it was one for a lock.
+uint64_t gp_lock_wait_end(gp_thread_t *thread, uint64_t now, uint64_t late, bool is_lock);
+
+// Tell so many ticks.
+void gp_lock_wait_sample(gp_thread_t *thread, uint64_t now, uint64_t ticks, const gp_lock_stack_t *stack);
+
+static inline bool gp_lock_is_waited_for(const gp_thread_t *thread)
+{
+    return gp_gil_is_waited_for(thread) && atomic_load_explicit(&thread->gil.lock.told, memory_order_acquire) != 0;
+}
+
+// Copy the words of an open wait. Returns how many; 0 = there is none. Threads: any.
+size_t gp_lock_wait_words(const gp_thread_t *thread, uintptr_t words[GP_LOCK_WORDS]);
+
+// Take what is not told of an open wait that goes on for a second or more: for the caller to tell. Returns ticks.
+// Threads: the collector.
+uint64_t gp_lock_wait_take(gp_thread_t *thread, uint64_t now);

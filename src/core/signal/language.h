@@ -26,7 +26,13 @@
 
 // Whose a frame word is. CPython's have 61 bits to themselves; others have this mark, and below it two bits of their
 // number less 1: 59 bits are left.
-enum gp_language_number { GP_LANGUAGE_CPYTHON, GP_LANGUAGE_RUBY, GP_LANGUAGE_LUA, GP_LANGUAGE_NUMBERS_MAX = 5 };
+enum gp_language_number {
+    GP_LANGUAGE_CPYTHON,
+    GP_LANGUAGE_RUBY,
+    GP_LANGUAGE_LUA,
+    GP_LANGUAGE_LOCKS = 4,
+    GP_LANGUAGE_NUMBERS_MAX
+};
 #define GP_LANGUAGE_OTHER           (1ull << 61)
 #define GP_LANGUAGE_OWN_BITS        59
 #define GP_LANGUAGE_WORD_OF(number) (GP_LANGUAGE_FRAME | GP_LANGUAGE_OTHER | ((number)-1ull) << GP_LANGUAGE_OWN_BITS)

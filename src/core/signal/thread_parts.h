@@ -81,6 +81,14 @@ typedef struct gp_thread_ended { // by its hook: a coroutine that is over, while
     uint64_t id;
 } gp_thread_ended_t;
 
+enum { GP_LOCK_WORDS = 4 };
+
+typedef struct gp_thread_lock {     // the open wait for a lock of the program's, beside `since`; see gil_wait.h
+    _Atomic uint64_t told;          // ticks up to which it has samples; 0 = the thread waits for nothing of the kind
+    uintptr_t words[GP_LOCK_WORDS]; // that stand in front of its frames; constant while it waits
+    uint32_t count;
+} gp_thread_lock_t;
+
 typedef struct gp_thread_gil {  // waits for an interpreter's lock, see gil_wait.h
     _Atomic uint64_t ticks;     // so far, those that are over
     _Atomic uint64_t late_ns;   // of these, it waited for a processor
@@ -89,6 +97,7 @@ typedef struct gp_thread_gil {  // waits for an interpreter's lock, see gil_wait
     uint64_t coro_id, trace[2]; // of the same
     uint64_t longest;           // of them, ticks; meanwhile the lock was held by:
     uint32_t holder;            // index of a thread; 0 = not known
+    gp_thread_lock_t lock;
 } gp_thread_gil_t;
 
 static inline void gp_thread_gil_reset(gp_thread_gil_t *gil)
@@ -96,6 +105,7 @@ static inline void gp_thread_gil_reset(gp_thread_gil_t *gil)
     atomic_store_explicit(&gil->since, 0, memory_order_relaxed);
     atomic_store_explicit(&gil->late_ns, 0, memory_order_relaxed);
     gil->untold = 0;
+    atomic_store_explicit(&gil->lock.told, 0, memory_order_relaxed);
 }
 
 struct gp_exact_stack;

@@ -51,6 +51,7 @@ static void span_mark_subtract(gp_ledger_t *now, const gp_ledger_t *before)
     now->cpu_ns = span_mark_not_below(now->cpu_ns, before->cpu_ns);
     now->blocked_ns = span_mark_not_below(now->blocked_ns, before->blocked_ns);
     now->gil_ns = span_mark_not_below(now->gil_ns, before->gil_ns);
+    now->lock_ns = span_mark_not_below(now->lock_ns, before->lock_ns);
     now->slice_ns = span_mark_not_below(now->slice_ns, before->slice_ns);
     now->ready_ns = span_mark_not_below(now->ready_ns, before->ready_ns);
     now->parked_ns = span_mark_not_below(now->parked_ns, before->parked_ns);
@@ -74,17 +75,19 @@ static bool span_mark_times_in_slice(const gp_span_slot_t *slot, uint64_t now, g
     times->cpu_ns = span_mark_not_below(slice_ns, words.off_ns - slot->words.off_ns);
     times->blocked_ns = span_mark_not_below(words.blocked_ns, slot->words.blocked_ns);
     times->gil_ns = span_mark_not_below(words.gil_ns, slot->words.gil_ns);
+    times->lock_ns = span_mark_not_below(words.lock_ns, slot->words.lock_ns);
     if (times->cpu_ns > times->slice_ns)
         times->cpu_ns = times->slice_ns;
     return true;
 }
 
 // A record of a span has no room for it: there it is sleep.
-static void span_mark_join_gil(gp_ledger_t *times)
+static void span_mark_join_locks(gp_ledger_t *times)
 {
-    if (times->gil_ns > times->blocked_ns)
-        times->blocked_ns = times->gil_ns;
-    times->gil_ns = 0;
+    uint64_t waited_ns = times->gil_ns + times->lock_ns;
+    if (waited_ns > times->blocked_ns)
+        times->blocked_ns = waited_ns;
+    times->gil_ns = times->lock_ns = 0;
 }
 
 static void span_mark_times_of(const gp_span_slot_t *slot, uint64_t now, gp_ledger_t *times)
@@ -125,7 +128,7 @@ __attribute__((always_inline)) static inline void span_mark_fill(gp_span_mark_t 
         span->flags |= GP_SPAN_RESTED;
     if (!(span->flags & GP_SPAN_NO_TIMES) && gp_span_is_known(slot)) {
         span_mark_times_of(slot, now, &span->times);
-        span_mark_join_gil(&span->times);
+        span_mark_join_locks(&span->times);
         if (span->flags & GP_SPAN_RESTED && span_mark_is_nothing(&span->times)) // a rest is around it
             span->flags |= GP_SPAN_NO_TIMES;
     } else {

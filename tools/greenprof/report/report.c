@@ -49,7 +49,7 @@ static int report_set_sorts(gp_sorts_t *sorts, const char *keys, bool of_groups)
 typedef struct tables { // to be printed
     gp_sorts_t sorts;
     gp_restriction_list_t rows, callers, callees;
-    bool print_callers, print_callees;
+    bool print_callers, print_callees, of_locks;
     size_t path_rows; // segments of a critical path; 0 = all
 } tables_t;
 
@@ -65,6 +65,7 @@ static int report_prepare(tables_t *tables, const gp_arguments_t *arguments)
     bool of_functions = arguments->by == NULL || strcmp(arguments->by, "function") == 0 ||
                         strcmp(arguments->by, "victim-time") == 0 || strcmp(arguments->by, "critical-path") == 0;
     int status = report_set_sorts(&tables->sorts, arguments->sort ? arguments->sort : "tottime", !of_functions);
+    tables->of_locks = arguments->by != NULL && strcmp(arguments->by, "lock") == 0;
     tables->path_rows = (size_t)arguments->rows;
     tables->print_callers = arguments->callers.count > 0;
     tables->print_callees = arguments->callees.count > 0;
@@ -115,6 +116,8 @@ static int report_print_table(const gp_input_t *source, const gp_report_t *repor
                               const tables_t *tables)
 {
     gp_table_options_t options = {tables->sorts, gp_restriction_list_items(&tables->rows)};
+    if (tables->of_locks)
+        return gp_report_print_locks(source, &options);
     if (source->has_stored_paths)
         return report_print_functions(source, report, tables);
     switch (source->options.by) {

@@ -39,7 +39,7 @@ static uint64_t report_groups_column_of(const group_t *group, gp_sort_t sort)
     static const enum gp_sample_kind kinds[] = {
         [GP_SORT_CPU] = GP_KIND_CPU,     [GP_SORT_BLOCKED] = GP_KIND_BLOCKED, [GP_SORT_PREEMPTED] = GP_KIND_PREEMPTED,
         [GP_SORT_READY] = GP_KIND_READY, [GP_SORT_PARKED] = GP_KIND_PARKED,   [GP_SORT_WAITING] = GP_KIND_WAITING,
-        [GP_SORT_GIL] = GP_KIND_GIL,     [GP_SORT_QUEUED] = GP_KIND_QUEUED,
+        [GP_SORT_GIL] = GP_KIND_GIL,     [GP_SORT_LOCK] = GP_KIND_LOCK,       [GP_SORT_QUEUED] = GP_KIND_QUEUED,
     };
     if (sort == GP_SORT_WALL)
         return group->wall_ns;
@@ -48,9 +48,8 @@ static uint64_t report_groups_column_of(const group_t *group, gp_sort_t sort)
     return sort == GP_SORT_LONGEST ? group->longest_ns : group->parts_ns[kinds[sort]];
 }
 
-static bool wall;    // whether the wall clock is shown
-static bool has_gil; // whether a thread waited for the lock of its interpreter
-static bool has_queued;
+static bool wall;                 // whether the wall clock is shown
+static const gp_dataset_t *shown; // columns of kinds that it lacks are left out
 
 // The pstats keys that make sense here: calls, time, name. Time is the ledger's.
 static int report_groups_compare(const void *left, const void *right)
@@ -88,15 +87,15 @@ static void report_groups_print_seconds(uint64_t ns, bool known)
 // The parts add up to wall.
 static void report_groups_print_ledger(const group_t *group)
 {
-    static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,   GP_KIND_BLOCKED, GP_KIND_PREEMPTED,
-                                                GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING,
-                                                GP_KIND_GIL,   GP_KIND_QUEUED}; // the last two where there is any
+    static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,    GP_KIND_BLOCKED, GP_KIND_PREEMPTED, GP_KIND_READY,
+                                                GP_KIND_PARKED, GP_KIND_WAITING, GP_KIND_GIL,       GP_KIND_LOCK,
+                                                GP_KIND_QUEUED}; // the last where there is any
     // Nothing said when it became ready: all of it is "waiting".
     bool undivided = group->parts_ns[GP_KIND_WAITING] > 0 && group->parts_ns[GP_KIND_READY] == 0 &&
                      group->parts_ns[GP_KIND_PARKED] == 0;
     gp_print_seconds(group->wall_ns, 9);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if ((kinds[i] == GP_KIND_GIL && !has_gil) || (kinds[i] == GP_KIND_QUEUED && !has_queued))
+        if (!gp_dataset_has_kind(shown, kinds[i]))
             continue;
         bool divided = kinds[i] == GP_KIND_READY || kinds[i] == GP_KIND_PARKED;
         bool waits = divided || kinds[i] == GP_KIND_WAITING;
@@ -240,8 +239,7 @@ static int report_groups_print_groups(const gp_input_t *source, const gp_table_o
     if (rows == NULL)
         return -ENOMEM;
     sorting = options;
-    has_gil = dataset->has_gil;
-    has_queued = dataset->has_queued;
+    shown = dataset;
     if (count > 0)
         qsort(groups, count, sizeof(*groups), report_groups_compare);
     for (size_t i = 0; i < count; i++)
@@ -250,7 +248,8 @@ static int report_groups_print_groups(const gp_input_t *source, const gp_table_o
     count = gp_restrictions_apply(options->restrictions, rows, count, report_groups_name_of, groups);
     printf("\n%s", cores_s > 0 ? "   cores " : "");
     if (exact && wall)
-        printf("%s%s%s%s", COLUMNS_WALL, has_gil ? "      gil" : "", has_queued ? "   queued" : "", COLUMNS_SLICES);
+        printf("%s%s%s%s%s", COLUMNS_WALL, dataset->has_gil ? "      gil" : "", dataset->has_lock ? "     lock" : "",
+               dataset->has_queued ? "   queued" : "", COLUMNS_SLICES);
     else
         printf("%s", COLUMNS_CPU);
     printf(" %s\n", layout->columns);

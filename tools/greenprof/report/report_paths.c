@@ -33,7 +33,7 @@ static const char *report_paths_state_of(const gp_report_t *report, const gp_rep
 {
     static const char *const states[] = {
         "ready",        "parked",    "waiting", "blocked", "preempted", "not started", "at another request",
-        "not recorded", "not known", "gil",     "queued"};
+        "not recorded", "not known", "gil",     "lock",    "queued"};
     for (uint32_t back = 1; back <= 2 && back < row->depth; back++) {
         const char *leaf = report->frames[row->frames[row->depth - back]].function;
         for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
@@ -183,7 +183,7 @@ const char *gp_report_path_state(const gp_path_segment_t *segment)
     static const char *const texts[GP_KIND_COUNT] = {
         [GP_KIND_CPU] = "running",     [GP_KIND_PREEMPTED] = "preempted", [GP_KIND_PARKED] = "parked",
         [GP_KIND_WAITING] = "waiting", [GP_KIND_READY] = "ready",         [GP_KIND_BLOCKED] = "blocked",
-        [GP_KIND_GIL] = "gil",         [GP_KIND_QUEUED] = "queued"};
+        [GP_KIND_GIL] = "gil",         [GP_KIND_LOCK] = "lock",           [GP_KIND_QUEUED] = "queued"};
     return segment->flags & (GP_PATH_UNRECORDED | GP_PATH_UNKNOWN) ? "unknown" : texts[segment->state];
 }
 

@@ -32,6 +32,9 @@ int gp_report_print_slices(const gp_input_t *source);
 // The table by request, and that of endpoints. Returns 0 or -ENOMEM.
 int gp_report_print_requests(const gp_input_t *source, const gp_table_options_t *options);
 
+// The table by lock. Returns 0 or a negative errno value.
+int gp_report_print_locks(const gp_input_t *source, const gp_table_options_t *options);
+
 // The tables of pools of threads. Returns 0 or -ENOMEM.
 int gp_report_print_pools(const gp_input_t *source, const gp_table_options_t *options);
 
