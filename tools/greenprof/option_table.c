@@ -205,13 +205,15 @@ const gp_option_t gp_options[] = {
      .what = "Capture to write (default: PROGRAM.greenprof in this directory). %p stands for the "
              "process id; children write FILE.PID unless it is there."},
     {RUN, 'F', "frequency", "HZ", NUMBER(frequency_hz), .setting = "FREQUENCY", .lo = 1, .hi = PROF_FREQUENCY_MAX_HZ,
-     .standard = PROF_FREQUENCY_DEFAULT_HZ, .what = "Samples a second of CPU time and thread."},
+     .what =
+         "Samples a second of CPU time and thread (default: at most 1000, and as many as keep what greenprof takes, "
+         "signals included, within 2 % of the program's CPU time)."},
     {RUN, 0, "clock", NULL, TEXT(clock), .setting = "CLOCK", .choices = "cpu|wall",
      .what = "What reports of the capture show by default: CPU time (cpu), or the wall clock: on the "
              "CPU, ready and parked. The capture has both."},
     {RUN | START | ATTACH, 0, "budget", "PERCENT", TEXT(budget), .setting = "BUDGET",
      .what = "What greenprof may take of the program's CPU time, from 0.1% to 50%: samples become fewer, down to 10 a "
-             "second, until it is kept, and no weight changes (default: whatever it takes)."},
+             "second, until it is kept, and no weight changes (default: as of --frequency)."},
     {RUN, 0, "engine", NULL, TEXT(engine), .setting = "ENGINE", .choices = GP_ENGINE_CHOICES,
      .what = "What drives the samples (default: the first of them that works)."},
     {RUN, 0, "depth", "FRAMES", NUMBER(depth), .setting = "DEPTH", .lo = 2, .hi = 512,
@@ -319,7 +321,7 @@ const gp_option_t gp_options[] = {
              "write FILE.PID unless it is there (default: what the process was started with, and a number behind it "
              "where that is there)."},
     {ATTACH, 'F', "frequency", "HZ", NUMBER(frequency_hz), .lo = 1, .hi = PROF_FREQUENCY_MAX_HZ,
-     .what = "Samples a second of CPU time and thread (default: 1000)."},
+     .what = "Samples a second of CPU time and thread (default: at most 1000, within 2 % of the program's CPU time)."},
     {START, 'F', "frequency", "HZ", NUMBER(frequency_hz), .lo = 1, .hi = PROF_FREQUENCY_MAX_HZ,
      .what = "Samples a second of CPU time and thread (default: what the process was started with)."},
     {ATTACH | START, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
@@ -449,6 +451,9 @@ const gp_option_t gp_options[] = {
              "p99>250ms, the latency of requests; findings>0, but for what the machine did; a kind of finding, by what "
              "it cost (held-loop>100ms) or "
              "how many there are (growing>0)."},
+    {EXPLAIN, 0, "junit", "OUT", TEXT(junit), .hint = GP_HINT_FILE,
+     .what =
+         "Write what became of --fail-on as JUnit's XML: each condition is a test; without --fail-on, findings>0 is."},
 
     {INFO, 'v', "verbose", NULL, FLAG(verbose), .what = "List threads and modules, too."},
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "collect/cost.h"
+#include "collect/drain_lock.h"
 #include "collect/sampling_signal.h"
 #include "signal/clock_engine.h"
 #include "signal/mask.h"
@@ -21,6 +22,9 @@ enum {
 };
 
 static _Atomic uint64_t delivery_ns;
+static struct {
+    uint64_t signals, ns; // at prices that held before
+} settled;                // guarded by the drain lock
 
 uint64_t gp_cost_delivery_ns(void)
 {
@@ -30,6 +34,29 @@ uint64_t gp_cost_delivery_ns(void)
 void gp_cost_set_delivery(uint64_t ns)
 {
     atomic_store_explicit(&delivery_ns, ns, memory_order_relaxed);
+}
+
+uint64_t gp_cost_delivery_of(uint64_t signals)
+{
+    uint64_t since = signals > settled.signals ? signals - settled.signals : 0;
+    return settled.ns + since * gp_cost_delivery_ns();
+}
+
+void gp_cost_delivery_in_child(void)
+{
+    settled.signals = settled.ns = 0;
+}
+
+static void cost_delivery_settle(uint64_t ns, uint64_t signals)
+{
+    uint64_t known_ns = gp_cost_delivery_ns();
+    gp_drain_take();
+    if (known_ns != 0) {
+        settled.ns = gp_cost_delivery_of(signals);
+        settled.signals = signals;
+    }
+    gp_cost_set_delivery(known_ns != 0 ? (known_ns + ns) / 2 : ns);
+    gp_drain_leave();
 }
 
 static void cost_delivery_work(uint64_t steps)
@@ -123,7 +150,7 @@ static uint64_t cost_delivery_measure(gp_thread_t *block, enum gp_engine engine)
 }
 
 // A block that no list has: the handler counts into it, takes no sample (no engine is noted in it), and leaves.
-void gp_cost_calibrate(enum gp_engine engine)
+void gp_cost_calibrate(enum gp_engine engine, uint64_t signals_so_far)
 {
     gp_thread_t *before = gp_thread_self;
     gp_thread_t *block = mmap(NULL, sizeof(*block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -138,5 +165,5 @@ void gp_cost_calibrate(enum gp_engine engine)
     gp_thread_self = before;
     munmap(block, sizeof(*block));
     if (ns > 0)
-        gp_cost_set_delivery(ns);
+        cost_delivery_settle(ns, signals_so_far);
 }

@@ -158,6 +158,15 @@ uint64_t gp_budget_share(const gp_budget_part_t *part, uint64_t now_ns, enum gp_
     return less < part->may ? part->may - less : 0;
 }
 
+void gp_budget_share_tell_delivery(enum gp_engine engine)
+{
+    int fd = budget_share_open_file();
+    if (fd < 0)
+        return;
+    budget_share_write_head(fd, engine, gp_clock_ns(CLOCK_MONOTONIC));
+    close(fd);
+}
+
 uint64_t gp_budget_share_delivery(enum gp_engine engine)
 {
     head_t head;

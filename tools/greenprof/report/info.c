@@ -191,7 +191,7 @@ static void info_print_own_cost(const gp_dataset_t *dataset)
         printf(" (%.1f us each, as measured at the start)\n",
                (double)counters[GP_COUNTER_DELIVERY_NS] / (double)counters[GP_COUNTER_SIGNALS] / 1e3);
     } else {
-        printf("; without what signals take to arrive, which is measured with --budget\n");
+        printf("; without what signals take to arrive, which was not measured: the program used too little CPU time\n");
     }
 }
 
