@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import xml.etree.ElementTree
 
 from verdict import GREENPROF, explain, findings, helpers
 
@@ -136,6 +137,26 @@ class Findings(helpers.InFolder):
             self.assertIn("1. render", result.stdout)
         for condition in ("", "victim", "victim>", "victim>x", "victim>1", "victim>1s,", "nonsense>1", "p99<1s", "findings>1s", "v>1s", "or>1"):
             self.assertIn("must be NAME>VALUE", explain(path, "--fail-on", condition, status=2).stderr)
+
+    def test_junit(self):
+        """Each condition is a test; what is not known is an error."""
+        path, out = self.make(self.slices(5, 40)), self.path("out.xml")
+        explain(path, "--fail-on", "victim>100ms,growing>0,p99>1ms", "--junit", out, status=1)
+        suite = xml.etree.ElementTree.parse(out).getroot().find("testsuite")
+        self.assertEqual({key: suite.get(key) for key in ("tests", "failures", "errors")}, {"tests": "3", "failures": "1", "errors": "1"})
+        cases = {case.get("name"): case for case in suite.iter("testcase")}
+        self.assertRegex(cases["victim>100ms"].find("failure").get("message"), r"^it is \d\.\d{3} s$")
+        self.assertEqual(list(cases["growing>0"]), [])
+        self.assertIn("there are no requests", cases["p99>1ms"].find("error").get("message"))
+        self.assertIn("1. render", suite.find("system-out").text)
+        explain(path, "--junit", out)
+        self.assertEqual(xml.etree.ElementTree.parse(out).getroot().find("testsuite/testcase").get("name"), "findings>0")
+        self.assertIn("nowhere", explain(path, "--junit", "/nowhere/x.xml", status=1).stderr)
+
+    def test_lines_fit_a_terminal(self):
+        """But for what is one word: a path, a command."""
+        for line in explain(self.make(self.slices(5, 40))).stdout.splitlines()[1:]:
+            self.assertTrue(len(line) <= 80 or line.startswith(("    code:", "    shown:")), line)
 
     def test_schema(self):
         said = json.loads(explain(self.make(ledger(2, cpu=MS)), "--json").stdout)

@@ -18,7 +18,7 @@
 #include "message.h"
 #include "print.h"
 
-enum { EXIT_FOUND = 3, JSON_VERSION = 1, EXAMINED_MOST = 5000000 };
+enum { EXIT_FOUND = 3, JSON_VERSION = 1 };
 
 static const char *const rank_names[] = {[GP_FINDING_CAVEAT] = "caveat",
                                          [GP_FINDING_FAULT] = "finding",
@@ -119,11 +119,10 @@ gp_findings_t *gp_explain_source(const gp_input_t *source, const char *trace)
 
 void gp_explain_print_first(const gp_input_t *source)
 {
-    const gp_dataset_t *dataset = source->dataset;
     char text[GP_VERDICT_SENTENCE + 64];
-    if (source->choice[0] != '\0' || dataset->samples_read + dataset->activities_read > EXAMINED_MOST)
+    if (source->choice[0] != '\0')
         return;
-    gp_findings_t *findings = gp_explain_source(source, NULL);
+    gp_findings_t *findings = gp_explain_beside(source->dataset, &source->options, source->symbolizer);
     const gp_finding_t *first = findings != NULL ? gp_verdict_first(findings) : NULL;
     if (first != NULL) {
         gp_verdict_sentence(first, text);
