@@ -81,6 +81,19 @@ class Programs(helpers.InFolder):
         helpers.need(imports("greenprof"), "the package greenprof was not built")
         self.check(self.python("queries.py", "again", "eventlet"), "repeated-call", "ask|load_orders")
 
+    def test_calls_that_fail_and_are_made_again(self):
+        helpers.need(imports("greenprof"), "the package greenprof was not built")
+        finding = self.first(self.python("queries.py", "retries", "eventlet"))
+        self.assertEqual(finding["kind"], "retries")
+        self.assertRegex(finding["sentence"], r"^POST /charge.* runs 6 times, one after the other, in each \"GET /customers\", and most of them fail")
+
+    def test_a_long_start(self):
+        helpers.need(imports("greenprof"), "the package greenprof was not built")
+        for fault in ("starts", "none"):
+            notes = findings(self.python("queries.py", fault, "eventlet"), ranks=("note",))
+            said = {note["kind"]: note["cost_ns"] for note in notes}
+            self.assertTrue(said.get("start-up", 0) > 500e6 if fault == "starts" else said.get("start-up", 0) < 500e6, notes)
+
     def test_healthy_queries(self):
         helpers.need(imports("greenprof"), "the package greenprof was not built")
         self.assertEqual(findings(self.python("queries.py", "none", "eventlet")), [])

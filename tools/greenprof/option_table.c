@@ -348,7 +348,7 @@ const gp_option_t gp_options[] = {
      .what = "Only processes with this label; several: with all of them."},
 
     {REPORT, 0, "by", NULL, TEXT(by),
-     .choices = "function|coroutine|trace|request|critical-path|victim-time|service|host|version|endpoint",
+     .choices = "function|coroutine|thread|trace|request|critical-path|victim-time|service|host|version|endpoint",
      .what = "What the rows are. request: requests, the slowest first, and percentiles of their latency. "
              "critical-path: functions, by how much of the latency of requests they are: each moment of a "
              "request counts once. victim-time: functions, by how long others were ready and had to "
@@ -445,7 +445,7 @@ const gp_option_t gp_options[] = {
     {SHIP, 0, "bytes-per-second", "BYTES", NUMBER(bytes_per_second), .hi = INT64_MAX,
      .what = "At most that many bytes a second on average, to each destination; 0, the default, is any number."},
 
-    {EXPLAIN, 'j', "json", NULL, FLAG(json), .what = "Write JSON."},
+    {EXPLAIN | REPORT | INFO, 'j', "json", NULL, FLAG(json), .what = "Write JSON: doc/json.md says what is in it."},
     {EXPLAIN, 0, "fail-on", "NAME>VALUE[,...]", TEXT(fail_on),
      .what = "Exit with status 3 where one of these holds, for tests: victim>1s, what others waited for long slices; "
              "p99>250ms, the latency of requests; findings>0, but for what the machine did; a kind of finding, by what "
