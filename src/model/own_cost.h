@@ -6,7 +6,10 @@
 
 #include "model/counters.h"
 
-enum { GP_DEFAULT_COST_PPM = 20000 }; // 2 %
+enum {
+    GP_DEFAULT_COST_PPM = 20000,      // 2 %
+    GP_OWN_COST_LEAST_NS = 300000000, // of CPU time: a share of less is that of the start
+};
 
 // In the program's own threads.
 static inline uint64_t gp_own_cost_in_threads(const uint64_t *counters)

@@ -19,9 +19,12 @@ enum {
     TIMER_HZ = 5000,     // during it; where a signal takes 70 us, as on some virtual machines, work still goes on
     SENT = 20,           // signals a turn, where the engine is none that could be measured in so short a time
     LONGEST_NS = 200000, // what is more is no signal's price
+    MEMORY_BYTES = 512 << 10,
+    STRIDE_BYTES = 4096 + 64,
 };
 
 static _Atomic uint64_t delivery_ns;
+static volatile uint8_t *memory; // while it is measured
 static struct {
     uint64_t signals, ns; // at prices that held before
 } settled;                // guarded by the drain lock
@@ -59,10 +62,11 @@ static void cost_delivery_settle(uint64_t ns, uint64_t signals)
     gp_drain_leave();
 }
 
+// As programs do, it uses memory: the kernel's part and the handler's are not in the caches when a signal comes.
 static void cost_delivery_work(uint64_t steps)
 {
     for (uint64_t i = 0; i < steps; i++)
-        __asm__ volatile("" : "+r"(i));
+        memory[i * STRIDE_BYTES % MEMORY_BYTES]++;
 }
 
 static uint64_t cost_delivery_time_of(uint64_t steps)
@@ -153,17 +157,21 @@ static uint64_t cost_delivery_measure(gp_thread_t *block, enum gp_engine engine)
 void gp_cost_calibrate(enum gp_engine engine, uint64_t signals_so_far)
 {
     gp_thread_t *before = gp_thread_self;
-    gp_thread_t *block = mmap(NULL, sizeof(*block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t size = sizeof(gp_thread_t) + MEMORY_BYTES;
+    gp_thread_t *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     sigset_t signals, old;
     if (block == MAP_FAILED)
         return;
+    memory = (volatile uint8_t *)(block + 1);
+    for (size_t i = 0; i < MEMORY_BYTES; i += 4096) // it is there before anything is timed
+        memory[i] = 1;
     gp_sampling_signal_set(&signals);
     gp_thread_self = block;
     gp_mask_change(SIG_UNBLOCK, &signals, &old);
     uint64_t ns = cost_delivery_measure(block, engine);
     gp_mask_change(SIG_SETMASK, &old, NULL);
     gp_thread_self = before;
-    munmap(block, sizeof(*block));
+    munmap(block, size);
     if (ns > 0)
         cost_delivery_settle(ns, signals_so_far);
 }

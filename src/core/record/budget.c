@@ -25,7 +25,6 @@
 enum {
     LOOK_MS = 500,
     BLIND_HZ = 100,  // until it is known what a signal takes
-    BLIND_MS = 300,  // of the program's CPU time, before the first measurement: not in programs that end at once
     MEAN_S = 2,      // of rates
     REPAY_S = 5,     // what was taken too much is saved within about so long
     CREDIT_S = 2,    // what was not taken may be taken later for so long
@@ -279,8 +278,8 @@ static bool budget_knows_price(void)
     if (gp_cost_delivery_ns() == 0)
         gp_cost_set_delivery(gp_budget_share_delivery(gp_timers_engine()));
     bool is_known = gp_cost_delivery_ns() != 0;
-    if (program_ns < BLIND_MS * 1000000ull || gp_timers_frequency() == 0 ||
-        (is_known && program_ns - state.measured_at_ns < ANOTHER_MS * 1000000ull))
+    if (program_ns < GP_OWN_COST_LEAST_NS || // not in programs that end at once
+        gp_timers_frequency() == 0 || (is_known && program_ns - state.measured_at_ns < ANOTHER_MS * 1000000ull))
         return is_known;
     gp_cost_calibrate(gp_timers_engine(), state.now.signals);
     gp_budget_share_tell_delivery(gp_timers_engine());

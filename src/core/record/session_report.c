@@ -128,6 +128,8 @@ void gp_session_counters(uint64_t counters[GP_COUNTER_COUNT])
 double gp_session_report_own_share(const uint64_t counters[GP_COUNTER_COUNT])
 {
     uint64_t process_ns = reached.process_ns > start_process_ns ? reached.process_ns - start_process_ns : 0;
+    if (process_ns < GP_OWN_COST_LEAST_NS)
+        return 0;
     return gp_own_cost_share(counters, process_ns, reached.own_ns - start_own_ns);
 }
 
