@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Findings (report/explain.h) as text that people read: lines of a width, nothing that steers a terminal.
+// Findings (report/explain.h) as text for people: lines of a width, and nothing in them steers a terminal.
 //
 // Threads: one at a time. Signals: not safe.
 #pragma once
@@ -16,7 +16,7 @@ const gp_finding_t *gp_verdict_first(const gp_findings_t *findings);
 // A finding's sentence, with its capital letter and its full stop. Returns `text`.
 const char *gp_verdict_sentence(const gp_finding_t *finding, char text[GP_VERDICT_SENTENCE]);
 
-// What is said where there is none.
+// Said where there is none.
 extern const char gp_verdict_nothing[];
 
 // Write a text in lines of at most `columns`, as far as its words allow.

@@ -49,9 +49,8 @@ typedef struct gp_findings {
 //   trace:  number of the trace that is asked about; 0 = all.
 gp_findings_t *gp_explain(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace);
 
-// Make them for an output that is about something else, where they are of use: not of a part of a capture other than
-// one trace, nor of so much that the output would take twice its time. Returns NULL where they are not, or memory is
-// short.
+// Make them for an output with another subject, where they are of use. Returns NULL where they are not (of a part of
+// a capture other than one trace; of so much, the output would take twice its time), or memory is short.
 gp_findings_t *gp_explain_beside(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                  gp_symbolizer_t *symbolizer);
 

@@ -260,7 +260,7 @@ int gp_slow_files_view(const capture_t *capture, const view_t *view, const gp_re
     return result;
 }
 
-// Of a request with a trace: findings are of traces.
+// A request without a trace has none: findings are of traces.
 static int slow_files_write_verdict(int folder, const capture_t *capture, const gp_slow_request_t *slow,
                                     uint32_t request)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rate that nobody has chosen: what the whole comes to at each price, and that samples are never left out.
+// The rate that nobody has chosen: the whole at each price, and some samples whatever the price.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -44,8 +44,8 @@ uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, int64_t more_ns, u
 // A signal's cost beside the handler, ns, by the latest measurement; 0 = it was not measured.
 uint64_t gp_cost_delivery_ns(void);
 
-// The cost of the first so many signals of this process, each at the price that was known as it came; those before the
-// first measurement at that one's.
+// The cost of the first so many signals of this process, each at the price of its time; before the first measurement,
+// at its price.
 uint64_t gp_cost_delivery_of(uint64_t signals);
 
 // Take the figure from another process.

@@ -133,7 +133,7 @@ static bool budget_has_no_means_left(double least_hz)
     return state.hz <= least_hz && state.slow >= budget_most_slow();
 }
 
-// What the start took too much is saved later.
+// The start's cost is saved later.
 static double budget_first_credit_ns(void)
 {
     return gp_budget_ppm() == 0 && state.pid != getpid() ? -(double)gp_cost_sum(&state.now) : 0;

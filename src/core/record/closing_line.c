@@ -82,7 +82,7 @@ static const char *closing_line_trouble(const gp_recording_t *recording, const g
     return closing->is_whole ? NULL : "the end of it is not written: the disk is too slow";
 }
 
-// What it took, once it is known what a signal takes: samples are most of it.
+// Greenprof's part of the CPU time, once the price of a signal is known: samples are most of it.
 static size_t closing_line_cost_note(const gp_closing_line_t *closing, char *text, size_t size)
 {
     unsigned hz = gp_default_rate_lowered_to();

@@ -2,9 +2,9 @@
 // The rate of samples where nobody has chosen one: as many as keep the whole cost, signals included, within
 // GP_DEFAULT_COST_PPM of the program's CPU time, at most what is asked for.
 //
-// Model: what hooks and greenprof's own threads take comes first, samples have the rest, and a quarter of the whole at
-// least: a program that is idle, or that does little but switch, is still seen. So the rate follows from the price of a
-// sample alone, no rate is tried out. Nothing else is left out or comes later: that is what a budget is for (budget.h).
+// Model: hooks and greenprof's own threads come first, samples have the rest, and a quarter of the whole at least: an
+// idle program, or one with little but switches, is still seen. So the rate follows from the price of a sample alone,
+// no rate is tried out. Nothing else is left out or comes later: that is what a budget is for (budget.h).
 //
 // No clock is read. Threads: any, but for gp_default_rate_keep(): the collector. Signals: not safe.
 #pragma once

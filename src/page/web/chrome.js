@@ -13,7 +13,7 @@ const WEIGHT_MISSING = {
     path: "there are no requests: the program began no root span",
 };
 
-/** What explain says, its first finding open. @param {Header["verdict"]} verdict @returns {HTMLElement[]} */
+/** The findings of explain, the first one open. @param {Header["verdict"]} verdict @returns {HTMLElement[]} */
 function verdictElements(verdict) {
     if (!verdict)
         return [];

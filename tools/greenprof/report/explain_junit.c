@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // JUnit's XML: a suite, in which each condition is a test. Source: the schema of Jenkins' JUnit plug-in, junit-10.xsd:
-// <failure> is a test that failed, <error> is one that could not be judged.
+// <failure> is a condition that holds, <error> one of unknown value.
 #include "explain_junit.h"
 
 #include <errno.h>

@@ -16,7 +16,7 @@ static void info_json_text(gp_json_t *json, const gp_dataset_t *dataset, const c
         gp_json_null(json);
 }
 
-// What a signal takes is null where it was not measured.
+// The price of a signal is null where it was not measured.
 static void info_json_cost(gp_json_t *json, const gp_dataset_t *dataset)
 {
     const uint64_t *counters = dataset->facts.counters;
