@@ -36,6 +36,7 @@ enum {
     UNSETTLED_NS = 3 * GP_TIMERS_SOON_NS,
     LONG_LOOK_MS = 5000, // after which rates are begun anew
     ANOTHER_MS = 30000,  // of the program's CPU time, between measurements of what a signal takes
+    OWN_MS = 2000,       // the same, before the first one where another process has measured it
 };
 
 static const double STEP_DOWN = 0.5, STEP_UP = 1.5, NEARLY = 0.95;
@@ -278,8 +279,9 @@ static bool budget_knows_price(void)
     if (gp_cost_delivery_ns() == 0)
         gp_cost_set_delivery(gp_budget_share_delivery(gp_timers_engine()));
     bool is_known = gp_cost_delivery_ns() != 0;
+    uint64_t wait_ms = state.measured_at_ns != 0 ? ANOTHER_MS : OWN_MS;
     if (program_ns < GP_OWN_COST_LEAST_NS || // not in programs that end at once
-        gp_timers_frequency() == 0 || (is_known && program_ns - state.measured_at_ns < ANOTHER_MS * 1000000ull))
+        gp_timers_frequency() == 0 || (is_known && program_ns - state.measured_at_ns < wait_ms * 1000000ull))
         return is_known;
     gp_cost_calibrate(gp_timers_engine(), state.now.signals);
     gp_budget_share_tell_delivery(gp_timers_engine());

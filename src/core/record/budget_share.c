@@ -12,7 +12,7 @@
 #include "record/census_service.h"
 #include "signal/ticks.h"
 
-#define MAGIC   0x31544744554250ull // of this layout
+#define MAGIC   0x32544744554250ull // of this layout, and of how a signal is priced
 #define HOUR_NS 3600000000000ull
 
 typedef struct head {
