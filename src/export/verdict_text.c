@@ -8,23 +8,6 @@
 
 const char gp_verdict_nothing[] = "Nothing stands out in the program.";
 
-const gp_finding_t *gp_verdict_first(const gp_findings_t *findings)
-{
-    for (size_t i = 0; i < findings->count; i++)
-        if (findings->items[i].rank == GP_FINDING_FAULT || findings->items[i].rank == GP_FINDING_MACHINE)
-            return &findings->items[i];
-    return NULL;
-}
-
-const char *gp_verdict_sentence(const gp_finding_t *finding, char text[GP_VERDICT_SENTENCE])
-{
-    bool begins_with_code = finding->function[0] != '\0';
-    snprintf(text, GP_VERDICT_SENTENCE, "%s.", finding->sentence);
-    if (!begins_with_code && text[0] >= 'a' && text[0] <= 'z')
-        text[0] = (char)(text[0] - 'a' + 'A');
-    return text;
-}
-
 static size_t verdict_text_width(const char *text, size_t length)
 {
     size_t width = 0;
@@ -62,13 +45,6 @@ void gp_verdict_wrap(FILE *out, const char *text, size_t indent, size_t columns)
         verdict_text_put_word(out, text, length);
         text += length + strspn(text + length, " ");
     }
-}
-
-const char *gp_verdict_command(const gp_finding_t *finding, const char *path, char *text, size_t size)
-{
-    size_t word = strcspn(finding->show, " ");
-    snprintf(text, size, "greenprof %.*s %s%s", (int)word, finding->show, path, finding->show + word);
-    return text;
 }
 
 static void verdict_text_put_part(FILE *out, const char *label, const char *text, size_t columns)

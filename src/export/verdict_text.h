@@ -6,15 +6,9 @@
 
 #include <stdio.h>
 
-#include "report/explain.h"
+#include "report/explain_words.h"
 
-enum { GP_VERDICT_COLUMNS = 80, GP_VERDICT_SENTENCE = GP_FINDING_TEXT + 2 };
-
-// The first finding that is the program's or the machine's: the verdict; NULL = nothing stands out.
-const gp_finding_t *gp_verdict_first(const gp_findings_t *findings);
-
-// A finding's sentence, with its capital letter and its full stop. Returns `text`.
-const char *gp_verdict_sentence(const gp_finding_t *finding, char text[GP_VERDICT_SENTENCE]);
+enum { GP_VERDICT_COLUMNS = 80 };
 
 // Said where there is none.
 extern const char gp_verdict_nothing[];
@@ -22,9 +16,6 @@ extern const char gp_verdict_nothing[];
 // Write a text in lines of at most `columns`, as far as its words allow.
 //   indent: spaces before each line but the first, which begins in that column already.
 void gp_verdict_wrap(FILE *out, const char *text, size_t indent, size_t columns);
-
-// The command that shows a finding, with the capture's name in its place. Returns `text`.
-const char *gp_verdict_command(const gp_finding_t *finding, const char *path, char *text, size_t size);
 
 // Write all findings, numbered.
 //   path: of the capture, as commands have it.

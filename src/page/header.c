@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "export/verdict_text.h"
 #include "page/page.h"
+#include "report/explain_words.h"
 #include "report/losses.h"
 #include "report/report_words.h"
 
