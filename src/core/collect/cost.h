@@ -2,8 +2,8 @@
 // Greenprof's cost to the program, as it measures itself.
 //
 // Model: four parts. The handler measures its own time. A signal's cost beside the handler (the timer's interrupt,
-// delivery, return) is measured now and then, on a thread of greenprof's own. Hooks are timed where they take more than a
-// switch (coro/hook_cost.h), else counted, and corrected by the share of samples in greenprof's code in the program's
+// delivery, return) is measured now and then, on a thread of greenprof's own. Hooks are timed where they take more than
+// a switch (coro/hook_cost.h), else counted, and corrected by the share of samples in greenprof's code in the program's
 // threads. And its own threads have CPU clocks. The sums are counters of captures; what the program's caches lose to it
 // is in none of them.
 #pragma once

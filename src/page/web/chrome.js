@@ -24,7 +24,7 @@ function verdictElements(verdict) {
            el("code", { text: command }));
     const more = el("details", {}, el("summary", { text: rest.length === 0 ? "How it is known" : `${rest.length} more, and how it is known` }),
                     el("ul", {}, ...(first ? [first, ...rest] : rest).map(entry)));
-    return [el("section", { class: "verdict", "aria-label": "verdict" },
+    return [el("section", { class: "findings", "aria-label": "verdict" },
                el("p", { text: first ? first.sentence : "Nothing stands out in the program." }), ...(verdict.length > 0 ? [more] : []))];
 }
 
