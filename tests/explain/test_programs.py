@@ -89,10 +89,9 @@ class Programs(helpers.InFolder):
 
     def test_a_long_start(self):
         helpers.need(imports("greenprof"), "the package greenprof was not built")
-        for fault in ("starts", "none"):
-            notes = findings(self.python("queries.py", fault, "eventlet"), ranks=("note",))
-            said = {note["kind"]: note["cost_ns"] for note in notes}
-            self.assertTrue(said.get("start-up", 0) > 500e6 if fault == "starts" else said.get("start-up", 0) < 500e6, notes)
+        notes = findings(self.python("queries.py", "starts", "eventlet"), ranks=("note",))
+        cost_ns, = (note["cost_ns"] for note in notes if note["kind"] == "start-up")
+        self.assertGreater(cost_ns, 0.55e9)  # and the imports; a twin with a fixed start is in test_findings.py
 
     def test_healthy_queries(self):
         helpers.need(imports("greenprof"), "the package greenprof was not built")
