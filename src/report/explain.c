@@ -154,7 +154,7 @@ static int explain_sum_up_requests(gp_explaining_t *explaining)
     for (size_t i = 0; i < requests->count; i++) {
         const gp_request_t *request = &requests->items[i];
         latencies[i] = request->end_ns - request->start_ns;
-        explaining->latency_ns += latencies[i];
+        explaining->latency_ns += explaining->trace == 0 || request->trace == explaining->trace ? latencies[i] : 0;
         if (request->start_ns < explaining->first_request_ns)
             explaining->first_request_ns = request->start_ns;
     }

@@ -97,6 +97,18 @@ class Findings(helpers.InFolder):
         self.assertEqual(finding["kind"], "retries")
         self.assertIn("4 times, one after the other, in each \"GET /servers\", and most of them fail", finding["sentence"])
 
+    def test_one_request_is_measured_by_itself(self):
+        """Other requests that take long hide nothing of the one that is asked about; its page begins with it."""
+        others = "".join(f"trace {n} {n:032x}\nspan {1000 + n} 0 3 3 0 {900 * MS} {n} 3 0 GET /slow\n" for n in range(2, 32))
+        path = self.make(self.spans(30, 20) + others)
+        self.assertEqual(findings(path), [])  # 2 % of all requests' time
+        finding, = findings(path, "4bf92f3577b34da6a3ce929d0e0e4736")
+        self.assertEqual(finding["kind"], "repeated-call")
+        helpers.run([GREENPROF, "trace", "show", "4bf92f3577b34da6a3ce929d0e0e4736", path, "--html", "-o", self.path("one.html")])
+        with open(self.path("one.html"), encoding="utf-8") as file:
+            verdict, = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read(), re.S)[1])["verdicts"]
+        self.assertEqual(verdict, finding["sentence"] + ".")
+
     def test_calls_of_which_there_are_few_or_all_at_once(self):
         for lines in (self.spans(5, 20), self.spans(30, 20, at_once=True), self.spans(30, 1), self.spans(2, 100, flags=16)):
             self.assertEqual(findings(self.make(lines)), [])
