@@ -140,6 +140,8 @@ static int report_print_table(const gp_input_t *source, const gp_report_t *repor
         return gp_report_print_traces(source, sums, &options);
     case GP_BY_REQUEST:
         return gp_report_print_requests(source, &options);
+    case GP_BY_POOL:
+        return gp_report_print_pools(source, &options);
     case GP_BY_CRITICAL_PATH:
     case GP_BY_NONE:
     case GP_BY_SPAN:
@@ -189,9 +191,15 @@ int gp_command_report(const gp_arguments_t *arguments)
         arguments->by != NULL && arguments->operand_count == 1 && gp_store_is_url(arguments->operands[0])
             ? arguments->by
             : "";
+    bool has_no_json =
+        (of_store[0] != '\0' && (strcmp(of_store, "victim-time") == 0 || strcmp(of_store, "request") == 0)) ||
+        (arguments->by != NULL && strcmp(arguments->by, "pool") == 0);
     tables.json = arguments->json ? &json : NULL;
-    if (status == 0 && arguments->json && of_store[0] != '\0')
-        status = gp_usage_error("report", "--by %s of a store has no --json", of_store);
+    if (status == 0 && strcmp(of_store, "pool") == 0)
+        status = gp_usage_error("report", "--by pool: a store has no pools; take the captures");
+    if (status == 0 && arguments->json && has_no_json)
+        status = gp_usage_error("report", "--by %s has no --json%s", arguments->by,
+                                of_store[0] != '\0' ? " of a store" : "");
     if (status == 0 && strcmp(of_store, "victim-time") == 0)
         status = gp_store_print_delays(arguments);
     if (status == 0 && strcmp(of_store, "request") == 0) {
