@@ -23,9 +23,10 @@ void gp_report_json_states(gp_json_t *json, const uint64_t *parts_ns, bool is_kn
     static const char *const keys[GP_KIND_COUNT] = {
         [GP_KIND_CPU] = "cpu_ns",     [GP_KIND_BLOCKED] = "blocked_ns", [GP_KIND_PREEMPTED] = "preempted_ns",
         [GP_KIND_READY] = "ready_ns", [GP_KIND_PARKED] = "parked_ns",   [GP_KIND_WAITING] = "waiting_ns",
-        [GP_KIND_GIL] = "gil_ns"};
+        [GP_KIND_GIL] = "gil_ns",     [GP_KIND_QUEUED] = "queued_ns"};
     for (size_t i = 0; i < GP_KIND_COUNT; i++)
-        gp_report_json_known(json, keys[i], is_known, parts_ns[i]);
+        if (keys[i] != NULL)
+            gp_report_json_known(json, keys[i], is_known, parts_ns[i]);
 }
 
 size_t gp_report_json_restrict(gp_row_limits_t restrictions, uint32_t *rows, size_t count, gp_row_limit_name_t name,
