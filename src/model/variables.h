@@ -15,10 +15,12 @@
     X(OUTPUT, "FILE", 0, 0, NULL,                                                                                      \
       "Capture to write. %p stands for the process id; children write FILE.PID unless it is there. Unset: nothing is " \
       "recorded.")                                                                                                     \
-    X(FREQUENCY, "HZ", 1, PROF_FREQUENCY_MAX_HZ, "1000", "Samples a second of CPU time and thread.")                   \
+    X(FREQUENCY, "HZ", 1, PROF_FREQUENCY_MAX_HZ, "1000",                                                            \
+      "Samples a second of CPU time and thread. Unset: fewer where greenprof would take more than 2 % of the "         \
+      "program's CPU time.")                                                                                           \
     X(BUDGET, "PERCENT", 0, 0, NULL,                                                                                   \
       "What greenprof may take of the program's CPU time, from 0.1% to 50%: samples become fewer, down to 10 a "        \
-      "second, until it is kept. Unset: whatever it takes.")                                                           \
+      "second, until it is kept. Unset: as of GREENPROF_FREQUENCY.")                                                           \
     X(CLOCK, "cpu|wall", 0, 0, "cpu", "What reports of the capture show by default.")                       \
     X(ENGINE, GP_ENGINE_CHOICES, 0, 0, NULL, "What drives the samples. Unset: the first of them that works.")          \
     X(SIGNAL, "SIGNAL", 0, 0, NULL,                                                                                    \

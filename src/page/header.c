@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "page/page.h"
+#include "report/explain_words.h"
 #include "report/losses.h"
 #include "report/report_words.h"
 
@@ -123,6 +124,37 @@ static void header_put_heat(const gp_page_writer_t *writer, gp_json_t *json)
     gp_json_close(json, '}');
 }
 
+static void header_put_finding(const gp_page_writer_t *writer, const gp_finding_t *finding, gp_json_t *json)
+{
+    static const char *const ranks[] = {[GP_FINDING_CAVEAT] = "caveat",
+                                        [GP_FINDING_FAULT] = "finding",
+                                        [GP_FINDING_MACHINE] = "machine",
+                                        [GP_FINDING_NOTE] = "note"};
+    const char *source = writer->report->source != NULL ? writer->report->source : writer->report->title;
+    char text[GP_VERDICT_SENTENCE], command[1024];
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "rank", ranks[finding->rank]);
+    gp_json_key_text(json, "sentence", gp_verdict_sentence(finding, text));
+    gp_json_key_text(json, "hurt", finding->hurt);
+    gp_json_key_text(json, "sure", finding->sure);
+    gp_json_key_text(json, "command", gp_verdict_command(finding, source, command, sizeof(command)));
+    gp_json_close(json, '}');
+}
+
+static void header_put_verdict(const gp_page_writer_t *writer, gp_json_t *json)
+{
+    const gp_findings_t *findings = writer->page != NULL && writer->side_count == 1 ? writer->page->findings : NULL;
+    gp_json_key(json, "verdict");
+    if (findings == NULL) {
+        gp_json_null(json);
+        return;
+    }
+    gp_json_open(json, '[');
+    for (size_t i = 0; i < findings->count; i++)
+        header_put_finding(writer, &findings->items[i], json);
+    gp_json_close(json, ']');
+}
+
 static void header_put_columns(const gp_page_writer_t *writer, gp_json_t *json)
 {
     char name[64], encoding[2] = "";
@@ -204,6 +236,7 @@ void gp_page_header(const gp_page_writer_t *writer, gp_json_t *json)
     header_put_texts(json, "coroutines", &writer->coro_names);
     header_put_endpoints(writer, json);
     header_put_heat(writer, json);
+    header_put_verdict(writer, json);
     gp_json_key(json, "sources");
     gp_json_open(json, '[');
     gp_page_sources(writer, json);

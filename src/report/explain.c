@@ -167,7 +167,7 @@ static int explain_sum_up_requests(gp_explaining_t *explaining)
     for (size_t i = 0; i < requests->count; i++) {
         const gp_request_t *request = &requests->items[i];
         latencies[i] = request->end_ns - request->start_ns;
-        explaining->latency_ns += latencies[i];
+        explaining->latency_ns += explaining->trace == 0 || request->trace == explaining->trace ? latencies[i] : 0;
         if (request->start_ns < explaining->first_request_ns)
             explaining->first_request_ns = request->start_ns;
     }
@@ -233,6 +233,30 @@ gp_findings_t *gp_explain(const gp_dataset_t *dataset, gp_symbolizer_t *symboliz
     gp_findings_free(findings);
     errno = -result;
     return NULL;
+}
+
+// The chosen trace, 0 = all of the capture; GP_INDEX_NONE = another part of it.
+static uint32_t explain_chosen(const gp_dataset_t *dataset, const gp_report_options_t *options)
+{
+    const gp_selection_t *selection = &options->selection;
+    uint32_t found = 0;
+    if (dataset->windowed || selection->coros != NULL || selection->threads != NULL ||
+        options->stacks.focus_count + options->stacks.ignore_count > 0)
+        return GP_INDEX_NONE;
+    for (uint32_t i = 0; selection->traces != NULL && i < dataset->facts.traces.count; i++) {
+        if (selection->traces[i] && found != 0)
+            return GP_INDEX_NONE;
+        found = selection->traces[i] ? i : found;
+    }
+    return selection->traces != NULL && found == 0 ? GP_INDEX_NONE : found;
+}
+
+gp_findings_t *gp_explain_beside(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                                 gp_symbolizer_t *symbolizer)
+{
+    uint32_t trace = explain_chosen(dataset, options);
+    bool is_much = dataset->samples_read + dataset->activities_read > GP_EXPLAIN_UNASKED_MOST;
+    return is_much || trace == GP_INDEX_NONE ? NULL : gp_explain(dataset, symbolizer, trace);
 }
 
 void gp_findings_free(gp_findings_t *findings)

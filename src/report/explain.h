@@ -10,7 +10,11 @@
 
 #include "report/report_options.h"
 
-enum { GP_FINDING_TEXT = 1024, GP_FINDINGS_MAX = 32 };
+enum {
+    GP_FINDING_TEXT = 1024,
+    GP_FINDINGS_MAX = 32,
+    GP_EXPLAIN_UNASKED_MOST = 5000000, // samples and activities: outputs that are about something else say nothing then
+};
 
 typedef enum gp_finding_rank {
     GP_FINDING_CAVEAT, // what could change the rest
@@ -44,5 +48,11 @@ typedef struct gp_findings {
 //   dataset: with GP_KEEP_HOGS and GP_KEEP_SPANS.
 //   trace:  number of the trace that is asked about; 0 = all.
 gp_findings_t *gp_explain(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace);
+
+// Make them for an output with another subject, where they are of use. Returns NULL where they are not (of a part of
+// a capture other than one trace; of so much, the output would take twice its time), or memory is short.
+gp_findings_t *gp_explain_beside(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                                 gp_symbolizer_t *symbolizer);
+
 // NULL is allowed.
 void gp_findings_free(gp_findings_t *findings);

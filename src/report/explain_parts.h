@@ -13,7 +13,7 @@ typedef struct gp_explaining {
     gp_findings_t *findings;
     gp_long_slices_t slices;
     gp_requests_t *requests;
-    uint64_t latency_ns;           // of the requests, together
+    uint64_t latency_ns;           // of the requests that are asked about, together
     uint64_t first_request_ns;     // when the first of them began; UINT64_MAX = there are none
     uint64_t early_cpu_ns, cpu_ns; // sampled before that, and in all
     uint64_t nameless_ns;          // of cpu_ns, in functions without names

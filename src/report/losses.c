@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/losses.h"
 
+#include "model/own_cost.h"
 #include "report/report_words.h"
 
 enum {
@@ -18,12 +19,11 @@ bool gp_losses_are_told(const uint64_t *counters, uint64_t process_cpu_ns, uint3
 
 uint64_t gp_losses_own_in_threads(const gp_dataset_t *dataset)
 {
-    const uint64_t *counters = dataset->facts.counters;
-    return counters[GP_COUNTER_HANDLER_NS] + counters[GP_COUNTER_DELIVERY_NS] + counters[GP_COUNTER_HOOK_NS];
+    return gp_own_cost_in_threads(dataset->facts.counters);
 }
 
 double gp_losses_own_share(const gp_dataset_t *dataset)
 {
-    uint64_t own = gp_losses_own_in_threads(dataset), program = dataset->facts.totals.process_cpu_ns;
-    return program > own ? (double)(own + dataset->facts.totals.own_cpu_ns) / (double)(program - own) : 0;
+    return gp_own_cost_share(dataset->facts.counters, dataset->facts.totals.process_cpu_ns,
+                             dataset->facts.totals.own_cpu_ns);
 }

@@ -128,6 +128,7 @@ typedef struct gp_page {
     size_t segment_count;
     const gp_timed_stack_t *stacks; // of segments, whose frames are those of `paths`
     uint32_t stack_count;
+    struct gp_findings *findings; // of what is shown; NULL = a part, or too much, was asked for
 } gp_page_t;
 
 // The basis of a report's total.

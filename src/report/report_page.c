@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/explain.h"
 #include "report/sample_rows.h"
 
 // Ticks: enough to choose a part of the time, few enough for rows of many samples each.
@@ -133,6 +134,7 @@ gp_report_t *gp_report_with_page(const gp_dataset_t *dataset, const gp_report_op
         result = gp_dataset_read(dataset, &reading);
     gp_report_t *report = report_page_end_parts(page, &parts, result);
     if (report != NULL) {
+        page->findings = gp_explain_beside(dataset, options, symbolizer);
         report->page = page;
         return report;
     }
@@ -147,6 +149,7 @@ void gp_page_free(gp_page_t *page)
         return;
     gp_report_free(page->delays);
     gp_report_free(page->paths);
+    gp_findings_free(page->findings);
     gp_requests_free((gp_requests_t *)page->requests);
     free((bool *)page->chosen);
     free(page);

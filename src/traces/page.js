@@ -40,6 +40,7 @@
   var body = document.body;
   element("h1", body, "trace " + data.trace);
   element("p", body, data.start + ", " + ms(data.duration) + " ms, " + many(spans.length, "span") + " of " + many(data.services, "service"));
+  data.verdicts.forEach(function (text) { element("p", body, text, "verdict"); });
   data.processes.forEach(function (p) {
     if (p.clock) element("p", body, "clock of " + p.service + " on " + p.host + (p.pid ? ", pid " + p.pid : "") + ": " + p.clock, "clock");
   });

@@ -14,6 +14,8 @@ typedef struct gp_tree_view {
     const gp_tree_trace_t *trace;
     const char *const *sources; // [source_count], as they were named on the command line
     size_t source_count;
+    const char *const *verdicts; // [verdict_count], sentences on the trace; of a page
+    size_t verdict_count;
 } gp_tree_view_t;
 
 int gp_tree_write_text(const gp_tree_view_t *view, FILE *out);

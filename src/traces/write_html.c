@@ -2,7 +2,8 @@
 // A trace as one page that needs nothing else: the tree with a waterfall, the details of a span, and its flame graph
 // (page.js draws them).
 //
-// Data, in <script type="application/json">: {"trace", "start", "duration" ns, "processes": [{"service", "host", "pid",
+// Data, in <script type="application/json">: {"trace", "start", "duration" ns, "verdicts": [text], "processes":
+// [{"service", "host", "pid",
 //   "clock"}], "spans": [...]}; a span is {"d": depth, "p": number of its process, "k": kind, "n": name, "f": its start
 //   within the trace, "t": duration, "s": self, "c": what it is of the critical path, all ns; "m": remarks; "x": is on
 //   the critical path; "w": [cpu, ready, parked, blocked, preempted, waiting, switches] where they are known;
@@ -109,6 +110,11 @@ static void write_html_put_data(const gp_tree_view_t *view, FILE *out)
     gp_json_key_text(&json, "start", gp_tree_moment(view->trace->from_ns, text));
     gp_json_key_uint(&json, "duration", (uint64_t)(view->trace->to_ns - view->trace->from_ns));
     gp_json_key_uint(&json, "services", view->trace->services);
+    gp_json_key(&json, "verdicts");
+    gp_json_open(&json, '[');
+    for (size_t i = 0; i < view->verdict_count; i++)
+        gp_json_text(&json, view->verdicts[i]);
+    gp_json_close(&json, ']');
     gp_json_key(&json, "processes");
     gp_json_open(&json, '[');
     for (size_t i = 0; i < view->set->process_count; i++)

@@ -16,12 +16,15 @@
 #include "base/hex.h"
 #include "export/formats.h"
 #include "export/output.h"
+#include "export/verdict_text.h"
+#include "export/write/text.h"
 #include "watch/slow_files_private.h"
 
 enum { ENDPOINT_CHARS = 48, STAMP_CHARS = 20, TRACE_SIZE = 33 };
 
 #define JSON_NAME       "request.json"
 #define COROUTINES_NAME "coroutines.txt"
+#define VERDICT_NAME    "verdict.txt"
 #define OPEN            "-open-"
 #define SLACK_NS        UINT64_C(1000000000) // records may be on the disk later
 
@@ -37,7 +40,7 @@ static const view_t views[] = {
 enum { VIEWS = sizeof(views) / sizeof(views[0]) };
 
 // Besides these, of held threads: see slow_files_held.c.
-static const char *const others[] = {JSON_NAME, COROUTINES_NAME, GP_SLOW_HELD_FILES};
+static const char *const others[] = {JSON_NAME, COROUTINES_NAME, VERDICT_NAME, GP_SLOW_HELD_FILES};
 enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
 // --- names
@@ -191,16 +194,31 @@ static void slow_files_put_request(gp_json_t *json, const capture_t *capture, co
     slow_files_put_times(json, &capture->requests->items[request].ledger);
 }
 
-int gp_slow_files_json(int folder, const char *name, gp_json_t *json)
+// NULL and errno.
+static FILE *slow_files_create(int folder, const char *name)
 {
     int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    *json = (gp_json_t){.out = fd >= 0 ? fdopen(fd, "w") : NULL};
-    if (json->out == NULL) {
-        int error = -errno;
-        if (fd >= 0)
-            close(fd);
-        return error;
-    }
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    int error = errno;
+    if (out == NULL && fd >= 0)
+        close(fd);
+    errno = error;
+    return out;
+}
+
+static int slow_files_close(FILE *out)
+{
+    int error = gp_output_state(out);
+    if (fclose(out) != 0 && error == 0)
+        error = -errno;
+    return error;
+}
+
+int gp_slow_files_json(int folder, const char *name, gp_json_t *json)
+{
+    *json = (gp_json_t){.out = slow_files_create(folder, name)};
+    if (json->out == NULL)
+        return -errno;
     gp_json_open(json, '{');
     return 0;
 }
@@ -209,10 +227,7 @@ int gp_slow_files_json_end(gp_json_t *json)
 {
     gp_json_close(json, '}');
     fputc('\n', json->out);
-    int error = gp_output_state(json->out);
-    if (fclose(json->out) != 0 && error == 0)
-        error = -errno;
-    return error;
+    return slow_files_close(json->out);
 }
 
 static int slow_files_write_json(int folder, const capture_t *capture, const gp_slow_request_t *slow, uint32_t request)
@@ -243,6 +258,24 @@ int gp_slow_files_view(const capture_t *capture, const view_t *view, const gp_re
     int result = gp_output_write(format, report, path);
     gp_report_free(report);
     return result;
+}
+
+// A request without a trace has none: findings are of traces.
+static int slow_files_write_verdict(int folder, const capture_t *capture, const gp_slow_request_t *slow,
+                                    uint32_t request)
+{
+    uint32_t trace = capture->requests->items[request].trace;
+    gp_findings_t *findings = trace != 0 ? gp_explain(capture->dataset, capture->means->symbolizer, trace) : NULL;
+    FILE *out = findings != NULL ? slow_files_create(folder, VERDICT_NAME) : NULL;
+    int error = findings != NULL && out == NULL ? -errno : trace != 0 && findings == NULL ? -errno : 0;
+    if (out != NULL) {
+        gp_text_put_line(out, slow->row->endpoint);
+        fprintf(out, ": %s%" PRIu64 " ms\n", slow->is_open ? "open for " : "", slow->row->latency_ns / 1000000);
+        gp_verdict_write(out, findings, capture->batch->capture, GP_VERDICT_COLUMNS);
+        error = slow_files_close(out);
+    }
+    gp_findings_free(findings);
+    return error;
 }
 
 // All that worked for the trace of the request; where it has none, the coroutine on which it began.
@@ -276,6 +309,8 @@ static int slow_files_fill_folder(const capture_t *capture, const void *subject,
     int result = slow_files_write_json(folder, capture, slow, request);
     if (result == 0 && request != GP_INDEX_NONE)
         result = slow_files_write_views(capture, request, path);
+    if (result == 0 && request != GP_INDEX_NONE)
+        result = slow_files_write_verdict(folder, capture, slow, request);
     if (result == 0 && slow->is_open && capture->means->coroutines != NULL) {
         char trace[TRACE_SIZE];
         slow_files_put_trace(capture, slow, request, trace);

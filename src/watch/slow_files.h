@@ -26,8 +26,8 @@ typedef struct gp_slow_means {
 } gp_slow_means_t;
 
 // Make the files of a batch's requests; existing folders stay. A folder appears when all is in it:
-//   request.json, request.prof (CPU), wall.prof, critical-path.folded, request.html; of requests that have not ended
-//   coroutines.txt as well.
+//   request.json, request.prof (CPU), wall.prof, critical-path.folded, request.html, verdict.txt; of requests that have
+//   not ended coroutines.txt as well.
 // Where the capture has gone meanwhile there is request.json alone, which says so.
 //   requests: all ended, or none.
 // Returns 0, or a negative errno value and what is wrong.

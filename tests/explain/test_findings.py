@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import xml.etree.ElementTree
 
 from verdict import GREENPROF, explain, findings, helpers
 
@@ -124,6 +125,18 @@ class Findings(helpers.InFolder):
         self.assertEqual(finding["kind"], "retries")
         self.assertIn("4 times, one after the other, in each \"GET /servers\", and most of them fail", finding["sentence"])
 
+    def test_one_request_is_measured_by_itself(self):
+        """Other requests that take long hide nothing of the one that is asked about; its page begins with it."""
+        others = "".join(f"trace {n} {n:032x}\nspan {1000 + n} 0 3 3 0 {900 * MS} {n} 3 0 GET /slow\n" for n in range(2, 32))
+        path = self.make(self.spans(30, 20) + others)
+        self.assertEqual(findings(path), [])  # 2 % of all requests' time
+        finding, = findings(path, "4bf92f3577b34da6a3ce929d0e0e4736")
+        self.assertEqual(finding["kind"], "repeated-call")
+        helpers.run([GREENPROF, "trace", "show", "4bf92f3577b34da6a3ce929d0e0e4736", path, "--html", "-o", self.path("one.html")])
+        with open(self.path("one.html"), encoding="utf-8") as file:
+            verdict, = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read(), re.S)[1])["verdicts"]
+        self.assertEqual(verdict, finding["sentence"] + ".")
+
     def test_calls_of_which_there_are_few_or_all_at_once(self):
         for lines in (self.spans(5, 20), self.spans(30, 20, at_once=True), self.spans(30, 1), self.spans(2, 100, flags=16)):
             self.assertEqual(findings(self.make(lines)), [])
@@ -164,6 +177,26 @@ class Findings(helpers.InFolder):
             self.assertIn("1. render", result.stdout)
         for condition in ("", "victim", "victim>", "victim>x", "victim>1", "victim>1s,", "nonsense>1", "p99<1s", "findings>1s", "v>1s", "or>1"):
             self.assertIn("must be NAME>VALUE", explain(path, "--fail-on", condition, status=2).stderr)
+
+    def test_junit(self):
+        """Each condition is a test; what is not known is an error."""
+        path, out = self.make(self.slices(5, 40)), self.path("out.xml")
+        explain(path, "--fail-on", "victim>100ms,growing>0,p99>1ms", "--junit", out, status=1)
+        suite = xml.etree.ElementTree.parse(out).getroot().find("testsuite")
+        self.assertEqual({key: suite.get(key) for key in ("tests", "failures", "errors")}, {"tests": "3", "failures": "1", "errors": "1"})
+        cases = {case.get("name"): case for case in suite.iter("testcase")}
+        self.assertRegex(cases["victim>100ms"].find("failure").get("message"), r"^it is \d\.\d{3} s$")
+        self.assertEqual(list(cases["growing>0"]), [])
+        self.assertIn("there are no requests", cases["p99>1ms"].find("error").get("message"))
+        self.assertIn("1. render", suite.find("system-out").text)
+        explain(path, "--junit", out)
+        self.assertEqual(xml.etree.ElementTree.parse(out).getroot().find("testsuite/testcase").get("name"), "findings>0")
+        self.assertIn("nowhere", explain(path, "--junit", "/nowhere/x.xml", status=1).stderr)
+
+    def test_lines_fit_a_terminal(self):
+        """But for what is one word: a path, a command."""
+        for line in explain(self.make(self.slices(5, 40))).stdout.splitlines()[1:]:
+            self.assertTrue(len(line) <= 80 or line.startswith(("    code:", "    shown:")), line)
 
     def test_schema(self):
         said = json.loads(explain(self.make(ledger(2, cpu=MS)), "--json").stdout)

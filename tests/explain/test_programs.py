@@ -106,6 +106,18 @@ class Programs(helpers.InFolder):
         helpers.need(imports("greenprof"), "the package greenprof was not built")
         self.check(self.python("queries.py", "again", "eventlet"), "repeated-call", "ask|load_orders")
 
+    def test_calls_that_fail_and_are_made_again(self):
+        helpers.need(imports("greenprof"), "the package greenprof was not built")
+        finding = self.first(self.python("queries.py", "retries", "eventlet"))
+        self.assertEqual(finding["kind"], "retries")
+        self.assertRegex(finding["sentence"], r"^POST /charge.* runs 6 times, one after the other, in each \"GET /customers\", and most of them fail")
+
+    def test_a_long_start(self):
+        helpers.need(imports("greenprof"), "the package greenprof was not built")
+        notes = findings(self.python("queries.py", "starts", "eventlet"), ranks=("note",))
+        cost_ns, = (note["cost_ns"] for note in notes if note["kind"] == "start-up")
+        self.assertGreater(cost_ns, 0.55e9)  # and the imports; a twin with a fixed start is in test_findings.py
+
     def test_healthy_queries(self):
         helpers.need(imports("greenprof"), "the package greenprof was not built")
         self.assertEqual(findings(self.python("queries.py", "none", "eventlet")), [])

@@ -8,7 +8,7 @@ from helpers import until  # noqa: E402
 
 GREENPROF, FLIGHT, PARTS = (os.environ[name] for name in ("GREENPROF", "FLIGHT", "PARTS"))
 LONG = "--long" in sys.argv
-FILES = ["critical-path.folded", "request.html", "request.json", "request.prof", "wall.prof"]
+FILES = ["critical-path.folded", "request.html", "request.json", "request.prof", "verdict.txt", "wall.prof"]
 TRACE = b"\x47\x19\xf1" + bytes(5)
 
 

@@ -4,7 +4,7 @@ import json, os, pstats, re, shutil, signal, subprocess, tempfile, time, unittes
 
 GREENPROF, MAKE_CAPTURE = os.environ["GREENPROF"], os.environ["MAKE_CAPTURE"]
 MS, START = 1000000, 1700000000
-FILES = ["critical-path.folded", "request.html", "request.json", "request.prof", "wall.prof"]
+FILES = ["critical-path.folded", "request.html", "request.json", "request.prof", "verdict.txt", "wall.prof"]
 HEAD = f"""
 header frequency=1000 realtime={START}000000000
 meta exe /opt/app/server

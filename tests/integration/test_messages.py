@@ -15,7 +15,7 @@ import termios
 
 import check
 
-LINE = r"greenprof: {0}: \d+ samples, (none|\d+) lost(; [^;\n]*)?; next: greenprof explain {0}\n"
+LINE = r"greenprof: {0}: \d+ samples, (none|\d+) lost(; took [^\n]* us here[^;\n]*)?(; [^;\n]*)?; next: greenprof explain {0}\n"
 FAILED = r"greenprof: {0}: not all of it is recorded: [^\n]+\n"
 SHELL = "/bin/sh"
 WORK_AND_WAIT = "import signal\nfor i in range(3000000): pass\nsignal.pause()"

@@ -25,6 +25,27 @@ class ChromeCase(FlameCase):
         return dict(self.browser.eval("[...document.querySelectorAll('.options button')].map((one) => [...one.children].map((part) => part.textContent))"))
 
 
+class Findings(ChromeCase):
+    """What explain says stands on the first screen, in each view; nothing of it where it was not asked for."""
+
+    def said(self, verdict):
+        page = profile()
+        page.head["verdict"] = verdict
+        self.show(page)
+        return self.texts(".findings > p"), self.texts(".findings li")
+
+    def test_findings(self):
+        def finding(rank, sentence):
+            return {"rank": rank, "sentence": sentence, "hurt": "20 coroutines", "sure": "exact", "command": "greenprof report x"}
+        first, all_of_it = self.said([finding("caveat", "10 samples were lost."), finding("finding", "hog kept the loop.")])
+        self.assertEqual(first, ["hog kept the loop."])
+        self.assertEqual(all_of_it, ["hog kept the loop. Hurt: 20 coroutines. Sure: exact. greenprof report x",
+                                     "10 samples were lost. Hurt: 20 coroutines. Sure: exact. greenprof report x"])
+        self.assertEqual(self.said([finding("note", "a third is start-up.")])[0], ["Nothing stands out in the program."])
+        self.assertEqual(self.said([]), (["Nothing stands out in the program."], []))
+        self.assertEqual(self.said(None), ([], []))
+
+
 class Weights(ChromeCase):
     def test_totals(self):
         self.show(profile())
@@ -305,7 +326,7 @@ class Truth(ChromeCase):
         on_cpu = sum(row[4] for row in ROWS if row[2] == 0)
         self.assertIn(f"{on_cpu} on the CPU, {25 - on_cpu} of what waited", text)
         self.assertIn("took 1.37 % of the program's CPU time", text)
-        self.assertIn("measured with --budget", text)
+        self.assertIn("which was not measured", text)
         self.assertIn("1 counter of losses above 0", text)
 
     def test_not_known(self):

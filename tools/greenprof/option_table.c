@@ -205,13 +205,15 @@ const gp_option_t gp_options[] = {
      .what = "Capture to write (default: PROGRAM.greenprof in this directory). %p stands for the "
              "process id; children write FILE.PID unless it is there."},
     {RUN, 'F', "frequency", "HZ", NUMBER(frequency_hz), .setting = "FREQUENCY", .lo = 1, .hi = PROF_FREQUENCY_MAX_HZ,
-     .standard = PROF_FREQUENCY_DEFAULT_HZ, .what = "Samples a second of CPU time and thread."},
+     .what =
+         "Samples a second of CPU time and thread (default: at most 1000, and as many as keep what greenprof takes, "
+         "signals included, within 2 % of the program's CPU time)."},
     {RUN, 0, "clock", NULL, TEXT(clock), .setting = "CLOCK", .choices = "cpu|wall",
      .what = "What reports of the capture show by default: CPU time (cpu), or the wall clock: on the "
              "CPU, ready and parked. The capture has both."},
     {RUN | START | ATTACH, 0, "budget", "PERCENT", TEXT(budget), .setting = "BUDGET",
      .what = "What greenprof may take of the program's CPU time, from 0.1% to 50%: samples become fewer, down to 10 a "
-             "second, until it is kept, and no weight changes (default: whatever it takes)."},
+             "second, until it is kept, and no weight changes (default: as of --frequency)."},
     {RUN, 0, "engine", NULL, TEXT(engine), .setting = "ENGINE", .choices = GP_ENGINE_CHOICES,
      .what = "What drives the samples (default: the first of them that works)."},
     {RUN, 0, "depth", "FRAMES", NUMBER(depth), .setting = "DEPTH", .lo = 2, .hi = 512,
@@ -319,7 +321,7 @@ const gp_option_t gp_options[] = {
              "write FILE.PID unless it is there (default: what the process was started with, and a number behind it "
              "where that is there)."},
     {ATTACH, 'F', "frequency", "HZ", NUMBER(frequency_hz), .lo = 1, .hi = PROF_FREQUENCY_MAX_HZ,
-     .what = "Samples a second of CPU time and thread (default: 1000)."},
+     .what = "Samples a second of CPU time and thread (default: at most 1000, within 2 % of the program's CPU time)."},
     {START, 'F', "frequency", "HZ", NUMBER(frequency_hz), .lo = 1, .hi = PROF_FREQUENCY_MAX_HZ,
      .what = "Samples a second of CPU time and thread (default: what the process was started with)."},
     {ATTACH | START, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
@@ -346,7 +348,7 @@ const gp_option_t gp_options[] = {
      .what = "Only processes with this label; several: with all of them."},
 
     {REPORT, 0, "by", NULL, TEXT(by),
-     .choices = "function|coroutine|trace|request|critical-path|victim-time|pool|lock|service|host|version|endpoint",
+     .choices = "function|coroutine|thread|trace|request|critical-path|victim-time|pool|lock|service|host|version|endpoint",
      .what = "What the rows are. request: requests, the slowest first, and percentiles of their latency. "
              "lock: locks, by how long was waited for each, with the code that held it. "
              "critical-path: functions, by how much of the latency of requests they are: each moment of a "
@@ -445,12 +447,15 @@ const gp_option_t gp_options[] = {
     {SHIP, 0, "bytes-per-second", "BYTES", NUMBER(bytes_per_second), .hi = INT64_MAX,
      .what = "At most that many bytes a second on average, to each destination; 0, the default, is any number."},
 
-    {EXPLAIN, 'j', "json", NULL, FLAG(json), .what = "Write JSON."},
+    {EXPLAIN | REPORT | INFO, 'j', "json", NULL, FLAG(json), .what = "Write JSON: doc/json.md says what is in it."},
     {EXPLAIN, 0, "fail-on", "NAME>VALUE[,...]", TEXT(fail_on),
      .what = "Exit with status 3 where one of these holds, for tests: victim>1s, what others waited for long slices; "
              "p99>250ms, the latency of requests; findings>0, but for what the machine did; a kind of finding, by what "
              "it cost (held-loop>100ms) or "
              "how many there are (growing>0)."},
+    {EXPLAIN, 0, "junit", "OUT", TEXT(junit), .hint = GP_HINT_FILE,
+     .what =
+         "Write what became of --fail-on as JUnit's XML: each condition is a test; without --fail-on, findings>0 is."},
 
     {INFO, 'v', "verbose", NULL, FLAG(verbose), .what = "List threads and modules, too."},
 

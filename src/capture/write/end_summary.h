@@ -24,7 +24,7 @@ gp_losses_t gp_losses_of(const uint64_t *values, uint64_t count);
 // Make the line: file, samples, losses, next command.
 //   name: of the capture, as the user has it.
 //   lost: zeros are not named, other than samples.
-//   note: more to know, in one clause without ';'; NULL = nothing.
+//   note: more to know, in one clause, behind what it took where that is known; NULL = nothing.
 // Returns its length, cut to what fits. Signals: not safe.
 size_t gp_end_summary(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64_t samples, const gp_losses_t *lost,
                       const char *note);

@@ -489,7 +489,7 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
     counters[GP_COUNTER_HOOK_NS] =
         gp_cost_hooks_ns(counters[GP_COUNTER_HOOK_NS], counters[GP_COUNTER_SWITCHES], gp_hook_cost_more_ns(),
                          counters[GP_COUNTER_SAMPLES], gp_cpu_time_process() - counters[GP_COUNTER_REST_CPU_NS]);
-    counters[GP_COUNTER_DELIVERY_NS] = counters[GP_COUNTER_SIGNALS] * gp_cost_delivery_ns();
+    counters[GP_COUNTER_DELIVERY_NS] = gp_cost_delivery_of(counters[GP_COUNTER_SIGNALS]);
     counters[GP_COUNTER_UNPROFILED_CHILDREN] = gp_children_unprofiled();
     void (*add)(uint64_t counters[GP_COUNTER_COUNT]) = atomic_load_explicit(&others_counters, memory_order_acquire);
     if (add != NULL)
@@ -503,6 +503,7 @@ void gp_collector_after_fork(void)
     atomic_store_explicit(&done, 0, memory_order_relaxed);
     memset(gp_counters_gone, 0, sizeof(gp_counters_gone));
     gp_hook_cost_in_child();
+    gp_cost_delivery_in_child();
     gp_drain_after_fork();
     atomic_store_explicit(&look_by, 0, memory_order_relaxed);
     gp_ready_threads_forget();

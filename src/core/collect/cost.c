@@ -75,10 +75,11 @@ void gp_cost_read(gp_cost_t *cost)
     *cost = (gp_cost_t){
         .handler_ns = sums[0],
         .hook_ns = gp_cost_hooks_ns(sums[1], sums[3], gp_hook_cost_more_ns(), sums[4], program_ns - rests.cpu_ns),
-        .delivery_ns = sums[2] * gp_cost_delivery_ns(),
+        .delivery_ns = gp_cost_delivery_of(sums[2]),
         .own_ns = gp_thread_helper_cpu_ns(),
         .program_ns = program_ns,
         .rest_ns = rests.cpu_ns,
         .switches = sums[3],
+        .signals = sums[2],
     };
 }

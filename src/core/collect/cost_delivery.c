@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "collect/cost.h"
+#include "collect/drain_lock.h"
 #include "collect/sampling_signal.h"
 #include "signal/clock_engine.h"
 #include "signal/mask.h"
@@ -18,9 +19,15 @@ enum {
     TIMER_HZ = 5000,     // during it; where a signal takes 70 us, as on some virtual machines, work still goes on
     SENT = 20,           // signals a turn, where the engine is none that could be measured in so short a time
     LONGEST_NS = 200000, // what is more is no signal's price
+    MEMORY_BYTES = 512 << 10,
+    STRIDE_BYTES = 4096 + 64,
 };
 
 static _Atomic uint64_t delivery_ns;
+static volatile uint8_t *memory; // while it is measured
+static struct {
+    uint64_t signals, ns; // at prices that held before
+} settled;                // guarded by the drain lock
 
 uint64_t gp_cost_delivery_ns(void)
 {
@@ -32,10 +39,34 @@ void gp_cost_set_delivery(uint64_t ns)
     atomic_store_explicit(&delivery_ns, ns, memory_order_relaxed);
 }
 
+uint64_t gp_cost_delivery_of(uint64_t signals)
+{
+    uint64_t since = signals > settled.signals ? signals - settled.signals : 0;
+    return settled.ns + since * gp_cost_delivery_ns();
+}
+
+void gp_cost_delivery_in_child(void)
+{
+    settled.signals = settled.ns = 0;
+}
+
+static void cost_delivery_settle(uint64_t ns, uint64_t signals)
+{
+    uint64_t known_ns = gp_cost_delivery_ns();
+    gp_drain_take();
+    if (known_ns != 0) {
+        settled.ns = gp_cost_delivery_of(signals);
+        settled.signals = signals;
+    }
+    gp_cost_set_delivery(known_ns != 0 ? (known_ns + ns) / 2 : ns);
+    gp_drain_leave();
+}
+
+// As programs do, it uses memory: the kernel's part and the handler's are not in the caches when a signal comes.
 static void cost_delivery_work(uint64_t steps)
 {
     for (uint64_t i = 0; i < steps; i++)
-        __asm__ volatile("" : "+r"(i));
+        memory[i * STRIDE_BYTES % MEMORY_BYTES]++;
 }
 
 static uint64_t cost_delivery_time_of(uint64_t steps)
@@ -123,20 +154,24 @@ static uint64_t cost_delivery_measure(gp_thread_t *block, enum gp_engine engine)
 }
 
 // A block that no list has: the handler counts into it, takes no sample (no engine is noted in it), and leaves.
-void gp_cost_calibrate(enum gp_engine engine)
+void gp_cost_calibrate(enum gp_engine engine, uint64_t signals_so_far)
 {
     gp_thread_t *before = gp_thread_self;
-    gp_thread_t *block = mmap(NULL, sizeof(*block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t size = sizeof(gp_thread_t) + MEMORY_BYTES;
+    gp_thread_t *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     sigset_t signals, old;
     if (block == MAP_FAILED)
         return;
+    memory = (volatile uint8_t *)(block + 1);
+    for (size_t i = 0; i < MEMORY_BYTES; i += 4096) // it is there before anything is timed
+        memory[i] = 1;
     gp_sampling_signal_set(&signals);
     gp_thread_self = block;
     gp_mask_change(SIG_UNBLOCK, &signals, &old);
     uint64_t ns = cost_delivery_measure(block, engine);
     gp_mask_change(SIG_SETMASK, &old, NULL);
     gp_thread_self = before;
-    munmap(block, sizeof(*block));
+    munmap(block, size);
     if (ns > 0)
-        gp_cost_set_delivery(ns);
+        cost_delivery_settle(ns, signals_so_far);
 }

@@ -299,6 +299,19 @@ int gp_sampler_resume(void)
     return error;
 }
 
+void gp_sampler_change_wish(_Atomic unsigned *wish, unsigned to)
+{
+    unsigned from = atomic_load_explicit(wish, memory_order_relaxed);
+    gp_sampler_enter(); // a fork sees both changes, or none
+    bool goes_on = from != 0 &&
+                   atomic_compare_exchange_strong_explicit(wish, &from, to, memory_order_relaxed, memory_order_relaxed);
+    users[from] -= goes_on;
+    users[to] += goes_on;
+    if (goes_on && gp_timers_frequency() != 0)
+        sampler_change_frequency(sampler_limited(sampler_highest_wanted()), false);
+    gp_sampler_leave();
+}
+
 void gp_sampler_limit(unsigned hz)
 {
     gp_sampler_enter();

@@ -54,6 +54,10 @@ bool gp_sampler_rest(void);
 // gp_sampler_acquire(): the recording then stays without samples; -EAGAIN: try again.
 int gp_sampler_resume(void);
 
+// A user of *wish wants `to` Hz from now on, and releases that. The interval under way is not cut short. Where *wish is
+// 0, it has left.
+void gp_sampler_change_wish(_Atomic unsigned *wish, unsigned to);
+
 // Samples are taken at `hz` at most from now on, whatever is wanted: what the budget leaves. Weights stay right. The
 // interval under way is not cut short: no system call for each thread.
 void gp_sampler_limit(unsigned hz);

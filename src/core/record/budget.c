@@ -12,7 +12,9 @@
 #include "coro/spawn.h"
 #include "exact/recorder.h"
 #include "model/budget.h"
+#include "model/own_cost.h"
 #include "record/budget_share.h"
+#include "record/default_rate.h"
 #include "record/pause_plan.h"
 #include "settings.h"
 #include "signal/activity.h"
@@ -23,7 +25,6 @@
 enum {
     LOOK_MS = 500,
     BLIND_HZ = 100,  // until it is known what a signal takes
-    BLIND_MS = 300,  // of the program's CPU time, before the first measurement: not in programs that end at once
     MEAN_S = 2,      // of rates
     REPAY_S = 5,     // what was taken too much is saved within about so long
     CREDIT_S = 2,    // what was not taken may be taken later for so long
@@ -34,6 +35,8 @@ enum {
     STRETCH_MAX = 10, // of looks at sleeping threads, which become fewer as samples do
     UNSETTLED_NS = 3 * GP_TIMERS_SOON_NS,
     LONG_LOOK_MS = 5000, // after which rates are begun anew
+    ANOTHER_MS = 30000,  // of the program's CPU time, between measurements of what a signal takes
+    OWN_MS = 2000,       // the same, before the first one where another process has measured it
 };
 
 static const double STEP_DOWN = 0.5, STEP_UP = 1.5, NEARLY = 0.95;
@@ -48,7 +51,8 @@ static struct {
     bool is_due, is_lowered;
     uint64_t looked_ns; // on CLOCK_MONOTONIC
     gp_cost_t now, before;
-    double base, cost, hooks; // ns a second, means
+    double base, cost, hooks, own; // ns a second, means
+    uint64_t measured_at_ns;       // of the program's CPU time: when it was measured what a signal takes
     double credit_ns;
     double hz, slow; // rounds come so many times later
     gp_duty_t duty;
@@ -62,7 +66,8 @@ uint32_t gp_budget_ppm(void)
 
 unsigned gp_budget_lowered_to(void)
 {
-    return atomic_load_explicit(&lowered_to, memory_order_relaxed);
+    unsigned hz = atomic_load_explicit(&lowered_to, memory_order_relaxed);
+    return hz != 0 ? hz : gp_default_rate_lowered_to();
 }
 
 void gp_budget_let_slow_down(bool may)
@@ -129,13 +134,22 @@ static bool budget_has_no_means_left(double least_hz)
     return state.hz <= least_hz && state.slow >= budget_most_slow();
 }
 
+// The start's cost is saved later.
+static double budget_first_credit_ns(void)
+{
+    return gp_budget_ppm() == 0 && state.pid != getpid() ? -(double)gp_cost_sum(&state.now) : 0;
+}
+
 static void budget_begin_anew(uint64_t now_ns)
 {
+    double credit_ns = budget_first_credit_ns();
+    state.measured_at_ns = 0;
     state.pid = getpid();
     state.is_lowered = false;
     state.looked_ns = now_ns;
     state.before = state.now;
-    state.base = state.cost = state.hooks = state.credit_ns = 0;
+    state.base = state.cost = state.hooks = state.own = 0;
+    state.credit_ns = credit_ns;
     state.duty = (gp_duty_t){.phase = gp_rest_is_now() ? GP_DUTY_RESTS : GP_DUTY_RECORDS, .since_ns = now_ns};
     state.look_by_ns = 0;
     budget_slow_down(1);
@@ -150,10 +164,12 @@ static void budget_take_means(double seconds)
     double base_ns = budget_since(gp_cost_base_ns(&state.now), gp_cost_base_ns(&state.before));
     double cost_ns = budget_since(gp_cost_sum(&state.now), gp_cost_sum(&state.before));
     double hooks_ns = budget_since(state.now.hook_ns, state.before.hook_ns);
-    double may = (double)gp_budget_ppm() / 1e6;
+    double own_ns = budget_since(state.now.own_ns, state.before.own_ns);
+    double may = (gp_budget_ppm() != 0 ? gp_budget_ppm() : GP_DEFAULT_COST_PPM) / 1e6;
     state.base += (base_ns / seconds - state.base) * share;
     state.cost += (cost_ns / seconds - state.cost) * share;
     state.hooks += (hooks_ns / seconds - state.hooks) * share;
+    state.own += (own_ns / seconds - state.own) * share;
     state.credit_ns = budget_clamp(state.credit_ns + may * base_ns - cost_ns, -may * state.base * DEBT_S,
                                    may * state.base * CREDIT_S);
     if (state.duty.phase == GP_DUTY_RESTS)
@@ -256,6 +272,33 @@ static void budget_rest_or_not(double may, uint64_t now_ns)
     gp_collector_look_by(state.look_by_ns);
 }
 
+// Looked at now and then: what a signal takes changes with what else the machine does.
+static bool budget_knows_price(void)
+{
+    uint64_t program_ns = state.now.program_ns;
+    if (gp_cost_delivery_ns() == 0)
+        gp_cost_set_delivery(gp_budget_share_delivery(gp_timers_engine()));
+    bool is_known = gp_cost_delivery_ns() != 0;
+    uint64_t wait_ms = state.measured_at_ns != 0 ? ANOTHER_MS : OWN_MS;
+    if (program_ns < GP_OWN_COST_LEAST_NS || // not in programs that end at once
+        gp_timers_frequency() == 0 || (is_known && program_ns - state.measured_at_ns < wait_ms * 1000000ull))
+        return is_known;
+    gp_cost_calibrate(gp_timers_engine(), state.now.signals);
+    gp_budget_share_tell_delivery(gp_timers_engine());
+    state.measured_at_ns = program_ns;
+    return gp_cost_delivery_ns() != 0;
+}
+
+static void budget_keep_default_rate(void)
+{
+    double handler_ns = state.now.signals > 0 ? (double)state.now.handler_ns / (double)state.now.signals : 0;
+    gp_default_rate_keep(&(gp_rate_look_t){.base = state.base,
+                                           .hooks = state.hooks,
+                                           .own = state.own,
+                                           .credit_ns = state.credit_ns,
+                                           .price_ns = (double)gp_cost_delivery_ns() + handler_ns});
+}
+
 static void budget_look(uint64_t now_ns)
 {
     if (state.pid != getpid() || now_ns - state.looked_ns > LONG_LOOK_MS * 1000000ull) {
@@ -264,12 +307,12 @@ static void budget_look(uint64_t now_ns)
     }
     budget_take_means((double)(now_ns - state.looked_ns) / 1e9);
     state.looked_ns = now_ns;
-    if (gp_cost_delivery_ns() == 0)
-        gp_cost_set_delivery(gp_budget_share_delivery(gp_timers_engine()));
-    if (gp_cost_delivery_ns() == 0 && state.now.program_ns < BLIND_MS * 1000000ull)
+    if (!budget_knows_price())
         return;
-    if (gp_cost_delivery_ns() == 0)
-        gp_cost_calibrate(gp_timers_engine());
+    if (gp_budget_ppm() == 0) {
+        budget_keep_default_rate();
+        return;
+    }
     gp_budget_part_t part = {
         .base = (uint64_t)state.base,
         .cost = (uint64_t)state.cost,
@@ -294,7 +337,7 @@ static void budget_in_round(void)
 
 static void budget_after_round(void)
 {
-    if (!state.is_due || gp_budget_ppm() == 0)
+    if (!state.is_due || (gp_budget_ppm() == 0 && !gp_default_rate_is_recording()))
         return;
     state.is_due = false;
     budget_look(gp_clock_ns(CLOCK_MONOTONIC));
@@ -302,9 +345,16 @@ static void budget_after_round(void)
 
 static const gp_sink_t sink = {.round = budget_in_round, .after_round = budget_after_round};
 
-static void budget_keep_to(uint32_t ppm)
+static void budget_look_from_now_on(void)
 {
     static bool is_there;
+    if (!is_there)
+        gp_sink_add(&sink);
+    is_there = true;
+}
+
+static void budget_keep_to(uint32_t ppm)
+{
     uint32_t before = atomic_exchange_explicit(&budget_ppm, ppm, memory_order_relaxed);
     gp_collector_look_by(0);
     if (ppm == 0 && before != 0) {
@@ -318,9 +368,7 @@ static void budget_keep_to(uint32_t ppm)
         return;
     gp_sampler_limit(BLIND_HZ);
     state.hz = BLIND_HZ;
-    if (!is_there)
-        gp_sink_add(&sink);
-    is_there = true;
+    budget_look_from_now_on();
 }
 
 static uint32_t budget_of_environment(void)
@@ -333,6 +381,12 @@ static uint32_t budget_of_environment(void)
 void gp_budget_set(uint32_t ppm)
 {
     budget_keep_to(ppm != 0 ? ppm : budget_of_environment());
+}
+
+void gp_budget_begin_recording(unsigned most_hz, bool is_chosen)
+{
+    budget_look_from_now_on();
+    gp_default_rate_begin(most_hz, is_chosen);
 }
 
 void gp_budget_begin(void)

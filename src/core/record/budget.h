@@ -28,6 +28,11 @@ void gp_budget_set(uint32_t ppm);
 // The budget, millionths; 0 = there is none. Any thread.
 uint32_t gp_budget_ppm(void);
 
+// A recording begins: from now on it is known what greenprof takes, and where there is no budget the rate is kept as
+// default_rate.h says.
+//   is_chosen: the user asks for most_hz, or for a budget.
+void gp_budget_begin_recording(unsigned most_hz, bool is_chosen);
+
 // Whether rounds may come later. As a recording begins.
 void gp_budget_let_slow_down(bool may);
 

@@ -12,7 +12,7 @@
 #include "record/census_service.h"
 #include "signal/ticks.h"
 
-#define MAGIC   0x31544744554250ull // of this layout
+#define MAGIC   0x32544744554250ull // of this layout, and of how a signal is priced
 #define HOUR_NS 3600000000000ull
 
 typedef struct head {
@@ -156,6 +156,15 @@ uint64_t gp_budget_share(const gp_budget_part_t *part, uint64_t now_ns, enum gp_
         return part->may;
     uint64_t less = (uint64_t)((double)sums.too_much * (double)part->may / (double)(sums.may + part->may));
     return less < part->may ? part->may - less : 0;
+}
+
+void gp_budget_share_tell_delivery(enum gp_engine engine)
+{
+    int fd = budget_share_open_file();
+    if (fd < 0)
+        return;
+    budget_share_write_head(fd, engine, gp_clock_ns(CLOCK_MONOTONIC));
+    close(fd);
 }
 
 uint64_t gp_budget_share_delivery(enum gp_engine engine)

@@ -27,5 +27,8 @@ uint64_t gp_budget_share(const gp_budget_part_t *part, uint64_t now_ns, enum gp_
 // A signal's cost with the engine, as another process has measured it in the last hour; 0 = none has.
 uint64_t gp_budget_share_delivery(enum gp_engine engine);
 
+// Say what a signal of the engine takes, for an hour.
+void gp_budget_share_tell_delivery(enum gp_engine engine);
+
 // Processes with a budget at the latest look, this one included. Any thread.
 unsigned gp_budget_share_count(void);

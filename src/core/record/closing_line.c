@@ -15,8 +15,10 @@
 #include "base/number.h"
 #include "capture/write/end_summary.h"
 #include "capture/write/write_parts.h"
+#include "collect/cost.h"
 #include "not_known.h"
 #include "record/budget.h"
+#include "record/default_rate.h"
 #include "record/follow.h"
 #include "settings.h"
 #include "signal/mask.h"
@@ -80,10 +82,25 @@ static const char *closing_line_trouble(const gp_recording_t *recording, const g
     return closing->is_whole ? NULL : "the end of it is not written: the disk is too slow";
 }
 
+// Greenprof's part of the CPU time, once the price of a signal is known: samples are most of it.
+static size_t closing_line_cost_note(const gp_closing_line_t *closing, char *text, size_t size)
+{
+    unsigned hz = gp_default_rate_lowered_to();
+    char percent[GP_NUMBER_SIZE], us[GP_NUMBER_SIZE];
+    if (gp_cost_delivery_ns() == 0 || closing->own_share <= 0)
+        return 0;
+    gp_number_write(percent, (uint64_t)(closing->own_share * 1000 + 0.5), 1);
+    gp_number_write(us, (gp_cost_delivery_ns() + 500) / 1000, 0);
+    int used = snprintf(text, size, "took %s %% of its CPU; a signal costs %s us here", percent, us);
+    if (hz != 0)
+        used += snprintf(text + used, size - (size_t)used, ", so %u Hz", hz);
+    return (size_t)used;
+}
+
 // The budget's effect: the rate it came to, and the cost that no rate changes.
 static int closing_line_budget_note(const gp_closing_line_t *closing, char *text, size_t size)
 {
-    unsigned hz = gp_budget_lowered_to();
+    unsigned hz = gp_budget_ppm() != 0 ? gp_budget_lowered_to() : 0;
     double percent, switches;
     char may[GP_NUMBER_SIZE], cost[GP_NUMBER_SIZE];
     int used = 0;
@@ -131,6 +148,15 @@ static const char *closing_line_note(const gp_closing_line_t *closing, char *tex
     return text;
 }
 
+static const char *closing_line_notes(const gp_closing_line_t *closing, char *text, size_t size)
+{
+    size_t cost = closing_line_cost_note(closing, text, size / 4), gap = cost > 0 ? strlen("; ") : 0;
+    const char *note = closing_line_note(closing, text + cost + gap, size - cost - gap);
+    if (cost > 0 && note != NULL)
+        memcpy(text + cost, "; ", gap);
+    return cost > 0 ? text : note;
+}
+
 void gp_closing_line_say(const gp_recording_t *recording, const gp_closing_line_t *closing)
 {
     static bool is_said;
@@ -145,7 +171,7 @@ void gp_closing_line_say(const gp_recording_t *recording, const gp_closing_line_
     else if (!asked.is_quiet)
         closing_line_say(&asked, line,
                          gp_end_summary(line, asked.name, closing->samples, &closing->lost,
-                                        closing_line_note(closing, text, sizeof(text))));
+                                        closing_line_notes(closing, text, sizeof(text))));
 }
 
 // On a thread that has SIGPIPE as the program has it.

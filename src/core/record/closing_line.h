@@ -17,6 +17,7 @@
 typedef struct gp_closing_line {
     uint64_t samples;
     gp_losses_t lost;
+    double own_share;                  // of the program's CPU time, that greenprof took
     uint64_t unprofiled;               // children by fork
     unsigned parts;                    // of the recording, before this one
     char rested[GP_RESTED_WORDS_SIZE]; // how much of it was recorded, "" = all

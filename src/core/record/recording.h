@@ -20,7 +20,7 @@ typedef struct gp_recording {
     const struct gp_not_known *told; // the latest fact that is written (not_known.h)
     uint32_t *site_stacks;           // by number of a creation site (coro/spawn.h): its stack, 0 = not written
     size_t site_room;
-    uint32_t budget_ppm;   // millionths of CPU time it may cost; 0 = there is no budget
+    uint32_t budget_ppm;   // millionths of CPU time it may cost; 0 = the rate is as chosen
     uint64_t ledgers_lost; // reports of ledgers without room, and not made again
     // A one-shot recording (census): coroutines are not marked as written, which only the capture may do.
     bool is_brief;

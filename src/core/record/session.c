@@ -16,9 +16,11 @@
 #include "coro/registry.h"
 #include "coro/spawn.h"
 #include "coro/threads.h"
+#include "model/own_cost.h"
 #include "record/budget.h"
 #include "record/census_service.h"
 #include "record/closing_line.h"
+#include "record/default_rate.h"
 #include "record/follow.h"
 #include "record/record_state.h"
 #include "record/ring_file.h"
@@ -70,6 +72,7 @@ static gp_closing_line_t session_last_word(void)
         .parts_refused = gp_session_turn_is_refused(),
         .unprofiled = counters[GP_COUNTER_UNPROFILED_CHILDREN],
         .is_sandboxed = atomic_load_explicit(&record.is_sandboxed, memory_order_acquire),
+        .own_share = gp_session_report_own_share(counters),
         .is_whole = record.is_out && atomic_load_explicit(&is_kept, memory_order_acquire),
     };
     gp_rested_words(counters, gp_recording_since(&record.recording, gp_ticks()), last.rested);
@@ -142,7 +145,7 @@ static void session_after_round(void)
     gp_drain_leave();
     gp_wait_samples_want(-1);
     gp_session_calls_stop();
-    gp_sampler_release_patiently(record.frequency);
+    gp_sampler_release_patiently(gp_default_rate_end());
     gp_session_rings_leave(is_left);
     gp_record_set_state(&record, GP_RECORD_ABSENT);
 }
@@ -315,13 +318,15 @@ static void session_take_part(bool is_late)
 
 static int session_open_and_sample(void)
 {
-    record.recording.budget_ppm = gp_budget_ppm();
-    int error = gp_sampler_acquire_patiently(record.frequency);
+    bool is_chosen = gp_session_frequency_is_chosen() || gp_budget_ppm() != 0;
+    record.recording.budget_ppm = is_chosen ? gp_budget_ppm() : GP_DEFAULT_COST_PPM;
+    int error = gp_sampler_acquire_patiently(gp_default_rate_first(record.frequency, is_chosen));
     if (error != 0)
         return error;
+    gp_budget_begin_recording(record.frequency, is_chosen);
     error = gp_session_open_now(&record.recording, record.frequency);
     if (error != 0)
-        gp_sampler_release_patiently(record.frequency);
+        gp_sampler_release_patiently(gp_default_rate_end());
     return error;
 }
 

@@ -30,6 +30,11 @@ unsigned gp_session_frequency(void)
     return wish.frequency_hz != 0 ? wish.frequency_hz : (unsigned)gp_setting_number(GP_SETTING_FREQUENCY);
 }
 
+bool gp_session_frequency_is_chosen(void)
+{
+    return wish.frequency_hz != 0 || gp_setting(GP_SETTING_FREQUENCY) != NULL;
+}
+
 uint64_t gp_session_flush_within_ns(void)
 {
     if (wish.flush_ms != 0)

@@ -24,6 +24,7 @@ void gp_session_set_wish(const gp_session_wish_t *wish);
 
 // Samples a second.
 unsigned gp_session_frequency(void);
+bool gp_session_frequency_is_chosen(void);
 
 // How soon what happened is to be in the file, as it was asked for; 0 = it was not.
 uint64_t gp_session_flush_within_ns(void);

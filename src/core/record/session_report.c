@@ -15,6 +15,7 @@
 #include "coro/registry.h"
 #include "coro/spawn.h"
 #include "coro/threads.h"
+#include "model/own_cost.h"
 #include "record/census.h"
 #include "record/census_due.h"
 #include "record/open_requests.h"
@@ -122,6 +123,14 @@ void gp_session_counters(uint64_t counters[GP_COUNTER_COUNT])
     gp_ring_drain_leave_late(counters);
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
         counters[i] -= before[i] < counters[i] ? before[i] : counters[i];
+}
+
+double gp_session_report_own_share(const uint64_t counters[GP_COUNTER_COUNT])
+{
+    uint64_t process_ns = reached.process_ns > start_process_ns ? reached.process_ns - start_process_ns : 0;
+    if (process_ns < GP_OWN_COST_LEAST_NS)
+        return 0;
+    return gp_own_cost_share(counters, process_ns, reached.own_ns - start_own_ns);
 }
 
 static void session_report_write_counters(gp_recording_t *recording)

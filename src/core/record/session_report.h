@@ -57,5 +57,9 @@ void gp_session_report_all(void);
 // Counts since the capture began.
 void gp_session_counters(uint64_t counters[GP_COUNTER_COUNT]);
 
+// Greenprof's part of the CPU time (own_cost.h), up to the latest report; 0 = the program used too little to tell.
+//   counters: as of gp_session_counters().
+double gp_session_report_own_share(const uint64_t counters[GP_COUNTER_COUNT]);
+
 // In a forked child: nothing has been reported, and its CPU time counts from its start.
 void gp_session_report_in_child(void);

@@ -111,9 +111,12 @@ class AboutView {
 
     /** @param {number} ppm of the program's CPU time */
     ownCost(ppm) {
-        const { counters } = this.app.store.head, arrival = counters.some(([name, value]) => name === "delivery_ns" && value > 0);
+        const { counters } = this.app.store.head;
+        const count = (/** @type {string} */ wanted) => counters.find(([name]) => name === wanted)?.[1] ?? 0;
+        const arrival = count("signals") > 0 ? count("delivery_ns") / count("signals") : 0;
         return `greenprof itself took ${(ppm / 10000).toFixed(2)} % of the program's CPU time besides: its threads, its handler, its hooks` +
-            (arrival ? ", its signals." : "; without what signals take to arrive, which is measured with --budget.");
+            (arrival > 0 ? `, its signals, ${(arrival / 1000).toFixed(0)} us each here.`
+                : "; without what signals take to arrive, which was not measured.");
     }
 
     losses() {

@@ -13,6 +13,21 @@ const WEIGHT_MISSING = {
     path: "there are no requests: the program began no root span",
 };
 
+/** The findings of explain, the first one open. @param {Header["verdict"]} verdict @returns {HTMLElement[]} */
+function verdictElements(verdict) {
+    if (!verdict)
+        return [];
+    const first = verdict.find(({ rank }) => rank === "finding" || rank === "machine");
+    const rest = verdict.filter((one) => one !== first);
+    const entry = (/** @type {NonNullable<Header["verdict"]>[number]} */ { sentence, hurt, sure, command }) =>
+        el("li", {}, el("span", { text: sentence }), ...(hurt ? [` Hurt: ${hurt}.`] : []), ...(sure ? [` Sure: ${sure}.`] : []), " ",
+           el("code", { text: command }));
+    const more = el("details", {}, el("summary", { text: rest.length === 0 ? "How it is known" : `${rest.length} more, and how it is known` }),
+                    el("ul", {}, ...(first ? [first, ...rest] : rest).map(entry)));
+    return [el("section", { class: "findings", "aria-label": "verdict" },
+               el("p", { text: first ? first.sentence : "Nothing stands out in the program." }), ...(verdict.length > 0 ? [more] : []))];
+}
+
 class Chrome {
     /** @param {App} app */
     constructor(app) {
@@ -30,8 +45,8 @@ class Chrome {
         this.sentence = el("p", { class: "sentence" });
         this.empty = el("p", { class: "empty", role: "status", hidden: true });
         const main = el("main", {}, this.empty, ...app.views.map((view) => view.element));
-        app.root.replaceChildren(this.header(), this.tabs, el("div", { class: "toolbar" }, this.weights, this.states, ...this.filters.elements),
-                                 this.sentence, main);
+        app.root.replaceChildren(this.header(), ...verdictElements(app.store.head.verdict ?? null), this.tabs,
+                                 el("div", { class: "toolbar" }, this.weights, this.states, ...this.filters.elements), this.sentence, main);
         /** @type {Record<string, [string, () => void]>} */
         this.keys = this.makeKeys();
     }

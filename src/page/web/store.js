@@ -55,6 +55,7 @@
  * @property {string[]} coroutines
  * @property {Endpoint[]} endpoints
  * @property {{columns: number, column_ns: number, edges_ns: number[]} | null} heat
+ * @property {{rank: string, sentence: string, hurt: string, sure: string, command: string}[] | null} [verdict] what explain finds
  * @property {{file: string, first_line: number, lines: string[]}[]} sources
  * @property {[string, string, number, number][]} columns
  */

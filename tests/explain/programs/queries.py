@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""eventlet: requests that ask a store for a list, and FAULT: for each row of it again (again), or for all rows at once (none).
+"""eventlet: requests that ask a store for a list, and FAULT: for each row of it again (again), with calls that fail and are made
+again at once (retries), after a long start (starts), or for all rows at once (none).
 
 usage: queries.py FAULT SECONDS
 """
@@ -8,6 +9,8 @@ import time
 
 import eventlet
 import greenprof
+
+FAULT = sys.argv[1]
 
 
 def ask(statement):
@@ -20,14 +23,35 @@ def load_orders(customers):
         ask("select * from orders where customer = ?")
 
 
-def handle(until, again):
+def charge(tries):
+    """The last try succeeds."""
+    for number in range(tries):
+        try:
+            with greenprof.span("rest_call", "POST /charge"):
+                eventlet.sleep(0.02)
+                if number + 1 < tries:
+                    raise TimeoutError
+        except TimeoutError:
+            pass
+
+
+def load_tables():
+    end = time.thread_time() + 0.6
+    while time.thread_time() < end:
+        sum(range(1000))
+
+
+def handle(until):
     while time.monotonic() < until:
         with greenprof.span("rest_dispatch", "GET /customers"):
             ask("select * from customers")
-            load_orders(range(30 if again else 1))
+            load_orders(range(30 if FAULT == "again" else 1))
+            charge(6 if FAULT == "retries" else 1)
 
 
-until = time.monotonic() + float(sys.argv[2])
-threads = [eventlet.spawn(handle, until, sys.argv[1] == "again") for _ in range(4)]
+if FAULT == "starts":
+    load_tables()
+deadline = time.monotonic() + float(sys.argv[2])
+threads = [eventlet.spawn(handle, deadline) for _ in range(4)]
 for thread in threads:
     thread.wait()

@@ -19,7 +19,7 @@ PERCENTILES = (50, 99)
 WARM_UP = 500
 BOUND = 2.0
 CPU = "CPU time of a request"
-VARIANTS = (("-F", "100"), ("--budget", "1%"), (), ("--clock", "wall", "-F", "100"))
+VARIANTS = (("-F", "100"), ("--budget", "1%"), ("-F", "1000"), (), ("--clock", "wall", "-F", "100"))
 LABELS = ("alone again", *(" ".join(("greenprof run", *words)) for words in VARIANTS))  # beside one alone
 
 

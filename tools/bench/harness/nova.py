@@ -36,7 +36,7 @@ def variants(bench):
     greenprof = os.path.join(bench.build, "tools/greenprof/greenprof")
     mine = worker(bench)
     return {"without greenprof": (worker(bench), AT_REST),
-            "`greenprof run`": (worker(bench, (greenprof, "run", "-o", bench.capture_path(), "--")), AT_REST),
+            "`greenprof run`": (worker(bench, (greenprof, "run", "-F", "1000", "-o", bench.capture_path(), "--")), AT_REST),
             "imported, at rest": (mine, AT_REST), PROFILED[0]: (mine, FINISHED), PROFILED[1]: (mine, DUMPED)}
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "explain_conditions.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,8 +66,11 @@ static bool explain_conditions_parse(const char *text, size_t length, condition_
 int gp_explain_conditions_check(const char *conditions)
 {
     condition_t condition;
+    size_t count = 0;
     for (const char *at = conditions;; at++) {
         size_t length = strcspn(at, ",");
+        if (count++ == GP_CONDITIONS_MAX)
+            return gp_usage_error("explain", "--fail-on: more than %d conditions", GP_CONDITIONS_MAX);
         if (!explain_conditions_parse(at, length, &condition))
             return gp_usage_error(
                 "explain",
@@ -109,30 +113,38 @@ static bool explain_conditions_value(const condition_t *condition, const gp_find
     return true;
 }
 
-int gp_explain_conditions(const char *conditions, const gp_findings_t *findings, const char *path)
+static void explain_conditions_judge(const condition_t *condition, const gp_findings_t *findings,
+                                     gp_condition_outcome_t *outcome)
 {
-    int holds = 0;
-    double value;
+    double value = 0;
+    outcome->is_known = explain_conditions_value(condition, findings, &value);
+    outcome->holds = outcome->is_known && value > condition->value;
+    if (!outcome->is_known)
+        snprintf(outcome->why, sizeof(outcome->why), "is not known: %s",
+                 strcmp(condition->name, "p99") == 0 ? "there are no requests"
+                                                     : "nothing says when a coroutine became ready");
+    else if (outcome->holds && condition->is_time)
+        snprintf(outcome->why, sizeof(outcome->why), "it is %.3f s", value / 1e9);
+    else if (outcome->holds)
+        snprintf(outcome->why, sizeof(outcome->why), "there are %.0f", value);
+}
+
+size_t gp_explain_conditions(const char *conditions, const gp_findings_t *findings,
+                             gp_condition_outcome_t outcomes[GP_CONDITIONS_MAX])
+{
+    size_t count = 0;
     condition_t condition;
-    for (const char *at = conditions;; at++) {
+    for (const char *at = conditions; count < GP_CONDITIONS_MAX; at++) {
         size_t length = strcspn(at, ",");
-        if (!explain_conditions_parse(at, length, &condition))
-            return -1; // it has been checked
-        if (!explain_conditions_value(&condition, findings, &value)) {
-            gp_fail(path, "--fail-on %.*s: is not known: %s", (int)length, at,
-                    strcmp(condition.name, "p99") == 0 ? "there are no requests"
-                                                       : "nothing says when a coroutine became ready");
-            return -1;
-        }
-        if (value > condition.value) {
-            holds++;
-            if (condition.is_time)
-                gp_fail(path, "--fail-on %.*s: it is %.3f s", (int)length, at, value / 1e9);
-            else
-                gp_fail(path, "--fail-on %.*s: there are %.0f", (int)length, at, value);
+        if (explain_conditions_parse(at, length, &condition)) {
+            gp_condition_outcome_t *outcome = &outcomes[count++];
+            *outcome = (gp_condition_outcome_t){.is_known = false};
+            snprintf(outcome->text, sizeof(outcome->text), "%.*s", (int)length, at);
+            explain_conditions_judge(&condition, findings, outcome);
         }
         at += length;
         if (*at == '\0')
-            return holds;
+            break;
     }
+    return count;
 }

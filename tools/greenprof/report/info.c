@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "info_json.h"
 #include "message.h"
 #include "print.h"
 #include "progress.h"
@@ -191,7 +192,7 @@ static void info_print_own_cost(const gp_dataset_t *dataset)
         printf(" (%.1f us each, as measured at the start)\n",
                (double)counters[GP_COUNTER_DELIVERY_NS] / (double)counters[GP_COUNTER_SIGNALS] / 1e3);
     } else {
-        printf("; without what signals take to arrive, which is measured with --budget\n");
+        printf("; without what signals take to arrive, which was not measured: the program used too little CPU time\n");
     }
 }
 
@@ -347,6 +348,16 @@ static void info_print_dataset(const gp_dataset_t *dataset, const gp_arguments_t
     }
 }
 
+static void info_print_named(const char *path, const gp_dataset_t *dataset, const gp_arguments_t *arguments,
+                             bool is_next)
+{
+    if (is_next)
+        printf("\n");
+    gp_print_text(path);
+    printf("\n");
+    info_print_dataset(dataset, arguments);
+}
+
 static gp_dataset_t *info_load(const char *path, char error[GP_READER_ERROR_SIZE])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -364,6 +375,7 @@ static gp_dataset_t *info_load(const char *path, char error[GP_READER_ERROR_SIZE
 int gp_command_info(const gp_arguments_t *arguments)
 {
     char error[GP_READER_ERROR_SIZE];
+    gp_json_t json = {.out = stdout};
     int status = 0;
     for (int i = 0; i < arguments->operand_count; i++) {
         const char *path = arguments->operands[i];
@@ -372,11 +384,10 @@ int gp_command_info(const gp_arguments_t *arguments)
             status = gp_fail(path, "%s", error);
             continue;
         }
-        if (i > 0)
-            printf("\n");
-        gp_print_text(path);
-        printf("\n");
-        info_print_dataset(dataset, arguments);
+        if (arguments->json)
+            gp_info_json(&json, path, dataset);
+        else
+            info_print_named(path, dataset, arguments, i > 0);
         gp_dataset_free(dataset);
     }
     return status != 0 ? status : gp_finish_stdout();

@@ -148,7 +148,8 @@ static int input_load(gp_input_t *source, gp_captures_t *captures, const gp_argu
     bool spans = is_page || is_explained || arguments->command == &gp_commands[GP_COMMAND_TRACE];
     bool is_plain = source->options.by == GP_BY_NONE && !(source->options.wants & ~(unsigned)GP_WANT_ADDRESSES);
     unsigned keep = (spans ? GP_KEEP_SPANS : GP_KEEP_REQUESTS) |
-                    (is_delay || is_page || is_explained ? GP_KEEP_HOGS : 0u) | (is_plain ? GP_KEEP_PLAIN : 0u) |
+                    (is_delay || is_page || is_explained || arguments->html ? GP_KEEP_HOGS : 0u) |
+                    (is_plain ? GP_KEEP_PLAIN : 0u) |
                     (is_page || source->options.by == GP_BY_CRITICAL_PATH ? GP_KEEP_WORKS : 0u);
     source->dataset = gp_dataset_load_captures(captures, keep, windowed ? &window : NULL, error);
     gp_progress_end();

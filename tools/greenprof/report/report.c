@@ -10,6 +10,7 @@
 #include "command.h"
 #include "message.h"
 #include "print.h"
+#include "report_json.h"
 #include "row_limits.h"
 #include "store/store.h"
 
@@ -51,6 +52,8 @@ typedef struct tables { // to be printed
     gp_restriction_list_t rows, callers, callees;
     bool print_callers, print_callees, of_locks;
     size_t path_rows; // segments of a critical path; 0 = all
+    const char *by;   // NULL = functions
+    gp_json_t *json;  // NULL = text
 } tables_t;
 
 static void report_free_tables(tables_t *tables)
@@ -69,6 +72,10 @@ static int report_prepare(tables_t *tables, const gp_arguments_t *arguments)
     tables->path_rows = (size_t)arguments->rows;
     tables->print_callers = arguments->callers.count > 0;
     tables->print_callees = arguments->callees.count > 0;
+    tables->by = arguments->by;
+    if (status == 0 && arguments->json && (tables->print_callers || tables->print_callees))
+        status =
+            gp_usage_error("report", "--callers and --callees have no --json: 'export --format json' has whole stacks");
     if (status == 0 && (tables->print_callers || tables->print_callees) && arguments->by != NULL &&
         strcmp(arguments->by, "function") != 0)
         status = gp_usage_error("report", "--callers and --callees need --by function, not --by %s", arguments->by);
@@ -95,11 +102,18 @@ static void report_print_title(const gp_report_t *report, const gp_stats_t *stat
 static int report_print_functions(const gp_input_t *source, const gp_report_t *report, const tables_t *tables)
 {
     gp_stats_t stats = {.cores_s = gp_input_hosts(source) > 0 ? (double)report->duration_ns / 1e9 : 0};
+    if (report->is_unknown && tables->json != NULL)
+        gp_json_close(tables->json, ']');
     if (report->is_unknown)
-        return gp_report_print_slices(source);
+        return tables->json != NULL ? 0 : gp_report_print_slices(source);
     int result = gp_stats_add_report(&stats, report);
     if (result == 0)
         result = gp_stats_sort(&stats, &tables->sorts);
+    if (result == 0 && tables->json != NULL) {
+        result = gp_report_json_functions(tables->json, &stats, gp_restriction_list_items(&tables->rows));
+        gp_stats_free(&stats);
+        return result;
+    }
     if (result == 0)
         report_print_title(report, &stats);
     if (result == 0 && tables->print_callers)
@@ -115,9 +129,11 @@ static int report_print_functions(const gp_input_t *source, const gp_report_t *r
 static int report_print_table(const gp_input_t *source, const gp_report_t *report, const gp_group_sum_t *sums,
                               const tables_t *tables)
 {
-    gp_table_options_t options = {tables->sorts, gp_restriction_list_items(&tables->rows)};
+    gp_table_options_t options = {tables->sorts, gp_restriction_list_items(&tables->rows), tables->json};
     if (tables->of_locks)
         return gp_report_print_locks(source, &options);
+    if (tables->by != NULL && strcmp(tables->by, "thread") == 0)
+        return gp_report_print_threads(source, &options);
     if (source->has_stored_paths)
         return report_print_functions(source, report, tables);
     switch (source->options.by) {
@@ -150,11 +166,16 @@ static int report_print(const gp_input_t *source, const tables_t *tables, int *s
     if (report != NULL) {
         *status = gp_input_check_part(source, report);
         if (*status == 0) {
-            gp_report_print_header(source, report);
-            if (is_path)
+            if (tables->json != NULL)
+                gp_report_json_begin(tables->json, source, report, tables->by);
+            else
+                gp_report_print_header(source, report);
+            if (is_path && tables->json == NULL)
                 result = gp_shown_paths_print(shown, source, report, tables->path_rows);
             if (result == 0)
                 result = report_print_table(source, report, sums.items, tables);
+            if (tables->json != NULL)
+                gp_report_json_end(tables->json);
         }
     }
     gp_report_free(report);
@@ -166,18 +187,26 @@ static int report_print(const gp_input_t *source, const tables_t *tables, int *s
 int gp_command_report(const gp_arguments_t *arguments)
 {
     tables_t tables = {0};
+    gp_json_t json = {.out = stdout};
     gp_input_t source;
     int status = report_prepare(&tables, arguments);
     const char *of_store =
         arguments->by != NULL && arguments->operand_count == 1 && gp_store_is_url(arguments->operands[0])
             ? arguments->by
             : "";
+    bool has_no_json =
+        (of_store[0] != '\0' && (strcmp(of_store, "victim-time") == 0 || strcmp(of_store, "request") == 0)) ||
+        (arguments->by != NULL && (strcmp(arguments->by, "pool") == 0 || strcmp(arguments->by, "lock") == 0));
+    tables.json = arguments->json ? &json : NULL;
     if (status == 0 && strcmp(of_store, "pool") == 0)
         status = gp_usage_error("report", "--by pool: a store has no pools; take the captures");
+    if (status == 0 && arguments->json && has_no_json)
+        status = gp_usage_error("report", "--by %s has no --json%s", arguments->by,
+                                of_store[0] != '\0' ? " of a store" : "");
     if (status == 0 && strcmp(of_store, "victim-time") == 0)
         status = gp_store_print_delays(arguments);
     if (status == 0 && strcmp(of_store, "request") == 0) {
-        const gp_table_options_t options = {tables.sorts, gp_restriction_list_items(&tables.rows)};
+        const gp_table_options_t options = {tables.sorts, gp_restriction_list_items(&tables.rows), NULL};
         status = gp_store_print_requests(arguments, &options);
         report_free_tables(&tables);
         return status != 0 ? status : gp_finish_stdout();

@@ -9,6 +9,7 @@
 
 #include "export/write/text.h"
 #include "print.h"
+#include "report_json.h"
 #include "run/runtimes.h"
 #include "tables.h"
 
@@ -229,6 +230,24 @@ typedef struct layout {
     void (*print)(const gp_input_t *, const group_t *);
 } layout_t;
 
+static void report_groups_json_group(gp_json_t *json, const gp_input_t *source, const group_t *group, bool by_trace)
+{
+    const gp_facts_t *facts = &source->dataset->facts;
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "name", group->name);
+    if (by_trace)
+        gp_json_key_uint(json, "coroutines", facts->traces.items[group->number].coros);
+    else
+        gp_json_key_uint(json, "id", facts->coros.items[group->number].record.id);
+    gp_json_key_uint(json, "sampled_ns", group->sampled_ns);
+    gp_json_key_uint(json, "samples", group->samples);
+    gp_report_json_states(json, group->parts_ns, exact);
+    gp_report_json_known(json, "longest_ns", exact && !group->polled, group->longest_ns);
+    gp_report_json_known(json, "switches", exact && !group->polled, group->switches);
+    gp_json_close(json, '}');
+    gp_json_line(json);
+}
+
 static int report_groups_print_groups(const gp_input_t *source, const gp_table_options_t *options, group_t *groups,
                                       size_t count, const layout_t *layout)
 {
@@ -244,6 +263,15 @@ static int report_groups_print_groups(const gp_input_t *source, const gp_table_o
         qsort(groups, count, sizeof(*groups), report_groups_compare);
     for (size_t i = 0; i < count; i++)
         rows[i] = (uint32_t)i;
+    if (options->json != NULL) {
+        count = gp_report_json_restrict(options->restrictions, rows, count, report_groups_name_of, groups);
+        for (size_t i = 0; i < count; i++)
+            report_groups_json_group(options->json, source, &groups[rows[i]],
+                                     layout->print == report_groups_print_trace);
+        gp_json_close(options->json, ']');
+        free(rows);
+        return 0;
+    }
     report_groups_print_order(options);
     count = gp_restrictions_apply(options->restrictions, rows, count, report_groups_name_of, groups);
     printf("\n%s", cores_s > 0 ? "   cores " : "");

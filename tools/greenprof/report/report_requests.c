@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "print.h"
+#include "report_json.h"
 #include "tables.h"
 
 enum { NAME_SIZE = 512 };
@@ -145,6 +146,63 @@ static size_t report_requests_fill_rows(const gp_input_t *source, request_row_t 
     return count;
 }
 
+static void report_requests_json_row(gp_json_t *json, const gp_input_t *source, const request_row_t *row)
+{
+    const gp_request_t *request = row->request;
+    uint64_t parts_ns[GP_KIND_COUNT];
+    char trace[64];
+    for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++)
+        parts_ns[kind] = gp_ledger_kind_ns(&request->ledger, kind);
+    gp_report_trace_label(source->dataset, request->trace, true, trace, sizeof(trace));
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "endpoint", row->name);
+    gp_json_key_text(json, "trace", trace);
+    gp_json_key_text(json, "status", report_requests_status_of(source->dataset, request));
+    gp_json_key_uint(json, "start_ns", request->start_ns);
+    gp_json_key_uint(json, "latency_ns", report_requests_latency_of(request));
+    gp_report_json_states(json, parts_ns, !source->dataset->windowed);
+    gp_report_json_known(json, "coroutines", !source->dataset->windowed, request->coros);
+    gp_json_close(json, '}');
+    gp_json_line(json);
+}
+
+static void report_requests_json_endpoint(gp_json_t *json, const gp_endpoint_t *endpoint)
+{
+    char text[NAME_SIZE];
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "endpoint", gp_endpoint_text(endpoint, text, sizeof(text)));
+    gp_json_key_uint(json, "requests", endpoint->count);
+    gp_json_key_uint(json, "failed", endpoint->failed);
+    gp_json_key_uint(json, "total_ns", endpoint->total_ns);
+    gp_json_key_uint(json, "p50_ns", endpoint->p50_ns);
+    gp_json_key_uint(json, "p90_ns", endpoint->p90_ns);
+    gp_json_key_uint(json, "p99_ns", endpoint->p99_ns);
+    gp_json_key_uint(json, "max_ns", endpoint->max_ns);
+    gp_json_close(json, '}');
+    gp_json_line(json);
+}
+
+static void report_requests_json(const gp_input_t *source, const gp_table_options_t *options, request_row_t *rows,
+                                 uint32_t *numbers, size_t count)
+{
+    gp_json_t *json = options->json;
+    sorting = options;
+    if (count > 0)
+        qsort(rows, count, sizeof(*rows), report_requests_compare);
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = (uint32_t)i;
+    count = gp_report_json_restrict(options->restrictions, numbers, count, report_requests_name_of, rows);
+    for (size_t i = 0; i < count; i++)
+        report_requests_json_row(json, source, &rows[numbers[i]]);
+    gp_json_close(json, ']');
+    gp_json_key(json, "endpoints");
+    gp_json_open(json, '[');
+    gp_json_line(json);
+    for (size_t i = 0; i < source->requests->endpoint_count; i++)
+        report_requests_json_endpoint(json, &source->requests->endpoints[i]);
+    gp_json_close(json, ']');
+}
+
 static void report_requests_print_rows(const gp_input_t *source, const gp_table_options_t *options, request_row_t *rows,
                                        uint32_t *numbers, size_t count)
 {
@@ -178,7 +236,9 @@ int gp_report_print_requests(const gp_input_t *source, const gp_table_options_t 
     uint32_t *numbers = calloc(most + 1, sizeof(*numbers));
     int result = rows != NULL && numbers != NULL ? 0 : -ENOMEM;
     size_t count = result == 0 ? report_requests_fill_rows(source, rows, &result) : 0;
-    if (result == 0) {
+    if (result == 0 && options->json != NULL) {
+        report_requests_json(source, options, rows, numbers, count);
+    } else if (result == 0) {
         report_requests_print_rows(source, options, rows, numbers, count);
         result = report_requests_print_endpoints(source->requests);
     }

@@ -8,6 +8,7 @@
 typedef struct gp_table_options {
     gp_sorts_t sorts;
     gp_row_limits_t restrictions;
+    struct gp_json *json; // rows go there in place of the table; NULL = they are printed
 } gp_table_options_t;
 
 // The header above every table: the capture, how much it holds, and what is missing.
@@ -24,6 +25,9 @@ const char *gp_report_engine_name(uint32_t engine);
 //   sums: see gp_input_report_sums().
 int gp_report_print_coroutines(const gp_input_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options);
 int gp_report_print_traces(const gp_input_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options);
+
+// The table by thread. Returns 0 or -ENOMEM.
+int gp_report_print_threads(const gp_input_t *source, const gp_table_options_t *options);
 
 // Where delays are not known: the long slices, by the code that most of each was in. Returns 0 or a negative errno
 // value.

@@ -11,56 +11,19 @@
 
 #include "command.h"
 #include "explain_conditions.h"
+#include "explain_junit.h"
+#include "export/verdict_text.h"
 #include "export/write/json_text.h"
 #include "live/control.h"
 #include "message.h"
 #include "print.h"
 
-enum { EXIT_FOUND = 3, JSON_VERSION = 1, EXAMINED_MOST = 5000000 };
+enum { EXIT_FOUND = 3, JSON_VERSION = 1 };
 
 static const char *const rank_names[] = {[GP_FINDING_CAVEAT] = "caveat",
                                          [GP_FINDING_FAULT] = "finding",
                                          [GP_FINDING_MACHINE] = "machine",
                                          [GP_FINDING_NOTE] = "note"};
-
-// The command's first word, the capture, then the options.
-static void verdict_print_command(const gp_finding_t *finding, const char *path)
-{
-    size_t word = strcspn(finding->show, " ");
-    printf("greenprof %.*s ", (int)word, finding->show);
-    gp_print_text(path);
-    gp_print_text(finding->show + word);
-}
-
-static void verdict_print_sentence(const gp_finding_t *finding)
-{
-    char first[2] = {finding->sentence[0], '\0'};
-    bool begins_with_code = finding->function[0] != '\0';
-    if (!begins_with_code && first[0] >= 'a' && first[0] <= 'z')
-        first[0] = (char)(first[0] - 'a' + 'A');
-    printf("%s", first);
-    gp_print_text(finding->sentence + 1);
-    printf(".");
-}
-
-static void verdict_print_finding(const gp_finding_t *finding, size_t number, const char *path)
-{
-    if (number > 0)
-        printf("\n%2zu. ", number);
-    else
-        printf("\n%s ", finding->rank == GP_FINDING_CAVEAT ? " ! " : " - ");
-    verdict_print_sentence(finding);
-    printf("\n");
-    if (finding->hurt[0] != '\0')
-        printf("    hurt:  %s\n", finding->hurt);
-    if (finding->sure[0] != '\0')
-        printf("    sure:  %s\n", finding->sure);
-    if (finding->line != 0)
-        printf("    code:  %s:%" PRIu32 "\n", finding->file, finding->line);
-    printf("    shown: ");
-    verdict_print_command(finding, path);
-    printf("\n");
-}
 
 static void verdict_print_totals(const gp_input_t *source, const gp_findings_t *findings)
 {
@@ -84,29 +47,21 @@ static void verdict_print_totals(const gp_input_t *source, const gp_findings_t *
     printf("\n");
 }
 
+static size_t verdict_columns(void)
+{
+    size_t columns = gp_print_columns();
+    return columns > 0 && columns < GP_VERDICT_COLUMNS ? columns : GP_VERDICT_COLUMNS;
+}
+
 static void verdict_print(const gp_input_t *source, const gp_findings_t *findings)
 {
-    size_t number = 0;
-    bool is_said = false;
     verdict_print_totals(source, findings);
-    for (size_t i = 0; i < findings->count; i++) {
-        const gp_finding_t *finding = &findings->items[i];
-        bool is_numbered = finding->rank == GP_FINDING_FAULT || finding->rank == GP_FINDING_MACHINE;
-        if (!is_said && finding->rank > GP_FINDING_FAULT)
-            printf("\nNothing stands out in the program.\n");
-        is_said |= finding->rank >= GP_FINDING_FAULT;
-        number += is_numbered;
-        verdict_print_finding(finding, is_numbered ? number : 0, source->path);
-    }
-    if (!is_said)
-        printf("\nNothing stands out in the program.\n");
+    gp_verdict_write(stdout, findings, source->path, verdict_columns());
 }
 
 static void verdict_json_finding(gp_json_t *json, const gp_finding_t *finding, const char *path)
 {
     char command[1024];
-    size_t word = strcspn(finding->show, " ");
-    snprintf(command, sizeof(command), "greenprof %.*s %s%s", (int)word, finding->show, path, finding->show + word);
     gp_json_open(json, '{');
     gp_json_key_text(json, "kind", finding->kind);
     gp_json_key_text(json, "rank", rank_names[finding->rank]);
@@ -118,7 +73,7 @@ static void verdict_json_finding(gp_json_t *json, const gp_finding_t *finding, c
     gp_json_key_uint(json, "line", finding->line);
     gp_json_key_text(json, "hurt", finding->hurt);
     gp_json_key_text(json, "sure", finding->sure);
-    gp_json_key_text(json, "command", command);
+    gp_json_key_text(json, "command", gp_verdict_command(finding, path, command, sizeof(command)));
     gp_json_close(json, '}');
     gp_json_line(json);
 }
@@ -164,19 +119,37 @@ gp_findings_t *gp_explain_source(const gp_input_t *source, const char *trace)
 
 void gp_explain_print_first(const gp_input_t *source)
 {
-    const gp_dataset_t *dataset = source->dataset;
-    if (source->choice[0] != '\0' || dataset->samples_read + dataset->activities_read > EXAMINED_MOST)
+    char text[GP_VERDICT_SENTENCE + 64];
+    if (source->choice[0] != '\0')
         return;
-    gp_findings_t *findings = gp_explain_source(source, NULL);
-    for (size_t i = 0; findings != NULL && i < findings->count; i++) {
-        if (findings->items[i].rank != GP_FINDING_FAULT && findings->items[i].rank != GP_FINDING_MACHINE)
-            continue;
+    gp_findings_t *findings = gp_explain_beside(source->dataset, &source->options, source->symbolizer);
+    const gp_finding_t *first = findings != NULL ? gp_verdict_first(findings) : NULL;
+    if (first != NULL) {
+        gp_verdict_sentence(first, text);
+        strcat(text, " 'greenprof explain' has more");
         printf("  verdict    ");
-        verdict_print_sentence(&findings->items[i]);
-        printf(" 'greenprof explain' has more\n");
-        break;
+        gp_verdict_wrap(stdout, text, 13, verdict_columns());
+        printf("\n");
     }
     gp_findings_free(findings);
+}
+
+// Returns 0, EXIT_FOUND where a condition holds, or EXIT_FAILED with a message.
+static int verdict_judge(const gp_input_t *source, const gp_arguments_t *arguments, const gp_findings_t *findings)
+{
+    gp_condition_outcome_t outcomes[GP_CONDITIONS_MAX];
+    const char *conditions = arguments->fail_on != NULL ? arguments->fail_on : "findings>0";
+    size_t count = gp_explain_conditions(conditions, findings, outcomes);
+    int status = 0;
+    for (size_t i = 0; i < count && arguments->fail_on != NULL; i++) {
+        if (outcomes[i].why[0] == '\0')
+            continue;
+        gp_fail(source->path, "--fail-on %s: %s", outcomes[i].text, outcomes[i].why);
+        status = !outcomes[i].is_known ? EXIT_FAILED : status == 0 ? EXIT_FOUND : status;
+    }
+    if (arguments->junit != NULL && gp_explain_junit(arguments->junit, source->path, findings, outcomes, count) != 0)
+        status = EXIT_FAILED;
+    return status;
 }
 
 static int verdict_tell(const gp_input_t *source, const gp_arguments_t *arguments, const char *trace)
@@ -188,12 +161,10 @@ static int verdict_tell(const gp_input_t *source, const gp_arguments_t *argument
         verdict_print_json(source, findings);
     else
         verdict_print(source, findings);
-    int holds = arguments->fail_on != NULL ? gp_explain_conditions(arguments->fail_on, findings, source->path) : 0;
+    int status =
+        arguments->fail_on != NULL || arguments->junit != NULL ? verdict_judge(source, arguments, findings) : 0;
     gp_findings_free(findings);
-    int status = gp_finish_stdout();
-    if (status != 0 || holds < 0)
-        return EXIT_FAILED;
-    return holds > 0 ? EXIT_FOUND : 0;
+    return gp_finish_stdout() != 0 ? EXIT_FAILED : status;
 }
 
 static int verdict_file(const gp_arguments_t *arguments, char *path)

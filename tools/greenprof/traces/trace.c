@@ -146,6 +146,18 @@ static int trace_check_spans(const gp_spans_t *set, const char *first_source)
     return set->count > 0 ? 0 : gp_fail(first_source, "has no spans");
 }
 
+static int trace_write_page(const gp_arguments_t *arguments, gp_trace_sources_t *sources, request_t *request)
+{
+    const char **verdicts = calloc(sources->capture_count + 1, sizeof(*verdicts));
+    if (verdicts == NULL)
+        return gp_fail("memory", "%s", strerror(ENOMEM));
+    request->view.verdict_count = gp_trace_sources_verdicts(sources, request->view.trace, verdicts);
+    request->view.verdicts = verdicts;
+    int status = trace_write_output(arguments, request);
+    free(verdicts);
+    return status;
+}
+
 static int trace_show_trace(const gp_arguments_t *arguments, gp_trace_sources_t *sources, request_t *request)
 {
     int status = gp_trace_sources_work(sources, request->view.trace);
@@ -154,6 +166,8 @@ static int trace_show_trace(const gp_arguments_t *arguments, gp_trace_sources_t 
         status = gp_trace_sources_profile(sources, request->view.trace);
     else if (status == 0 && (arguments->dot || arguments->json))
         status = gp_trace_sources_stacks(sources, request->view.trace);
+    if (status == 0 && arguments->html)
+        return trace_write_page(arguments, sources, request);
     return status == 0 ? trace_write_output(arguments, request) : status;
 }
 

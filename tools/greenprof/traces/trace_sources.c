@@ -12,6 +12,7 @@
 #include "base/stream.h"
 #include "capture/format.h"
 #include "export/formats.h"
+#include "export/verdict_text.h"
 #include "export/write/text.h"
 #include "message.h"
 #include "report/report_options.h"
@@ -194,6 +195,34 @@ int gp_trace_sources_profile(gp_trace_sources_t *sources, const gp_tree_trace_t 
         gp_input_warn_changed(&sources->captures[i]);
     }
     return status;
+}
+
+// Each process' by its name, where there are several.
+static const char *trace_sources_verdict_of(gp_trace_sources_t *sources, const gp_input_t *source,
+                                            const gp_finding_t *finding)
+{
+    char sentence[GP_VERDICT_SENTENCE], text[GP_VERDICT_SENTENCE + 256] = "";
+    const char *slash = strrchr(source->path, '/');
+    if (sources->capture_count > 1)
+        snprintf(text, sizeof(text), "%.240s: ", slash != NULL ? slash + 1 : source->path);
+    strcat(text, gp_verdict_sentence(finding, sentence));
+    return gp_spans_text(&sources->spans, text);
+}
+
+size_t gp_trace_sources_verdicts(gp_trace_sources_t *sources, const gp_tree_trace_t *trace, const char **verdicts)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sources->capture_count; i++) {
+        const gp_input_t *source = &sources->captures[i];
+        uint32_t number = trace_sources_find_trace(source->dataset, trace->id);
+        gp_findings_t *findings = number != 0 ? gp_explain(source->dataset, source->symbolizer, number) : NULL;
+        const gp_finding_t *first = findings != NULL ? gp_verdict_first(findings) : NULL;
+        const char *text = first != NULL ? trace_sources_verdict_of(sources, source, first) : NULL;
+        if (text != NULL)
+            verdicts[count++] = text;
+        gp_findings_free(findings);
+    }
+    return count;
 }
 
 // Functions from the outermost, a line each. Returns the set's, or NULL when memory is short.

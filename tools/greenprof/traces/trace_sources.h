@@ -24,6 +24,11 @@ int gp_trace_sources_work(gp_trace_sources_t *sources, const gp_tree_trace_t *tr
 // Find what the captures sampled for the spans of a trace. Returns 0 or an exit status, with a message.
 int gp_trace_sources_profile(gp_trace_sources_t *sources, const gp_tree_trace_t *trace);
 
+// Say in sentences what made a trace slow: the first finding of each capture. Threads: as above. They are the set's.
+//   verdicts: const char *[sources->capture_count]
+// Returns how many there are.
+size_t gp_trace_sources_verdicts(gp_trace_sources_t *sources, const gp_tree_trace_t *trace, const char **verdicts);
+
 // Find the stacks at which spans of a trace began, where PROF_SPAN_STACK kept them. The same.
 int gp_trace_sources_stacks(gp_trace_sources_t *sources, const gp_tree_trace_t *trace);
 
