@@ -19,7 +19,10 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/raw_call.h"
 
 enum {
     GP_DESCRIPTORS_HOST = 2048, // the host's at least, where it may have so many
@@ -51,14 +54,27 @@ static inline void gp_descriptor_count_down(_Atomic unsigned *count)
         ;
 }
 
-// A close takes less than a microsecond; one that takes long is not waited for.
+// The pause of a thread that meets another, as long as the other may wait for a processor: 1 s. Then the other has left
+// the moment in another way, or hangs in a file system, and is not waited for.
+enum { GP_DESCRIPTORS_PAUSE_NS = 50000, GP_DESCRIPTORS_PAUSES = 10000 };
+
+static inline void gp_descriptor_pause(void)
+{
+    const struct timespec pause = {.tv_nsec = GP_DESCRIPTORS_PAUSE_NS};
+    gp_raw_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0);
+}
+
+// A close takes less than a microsecond, where its thread has a processor.
 static inline void gp_descriptor_low_begins(void)
 {
     enum { SPINS = 20000 };
     atomic_fetch_add_explicit(&gp_descriptors_low, 1, memory_order_seq_cst);
-    for (int i = 0; i < SPINS; i++)
+    for (int i = 0; i < SPINS + GP_DESCRIPTORS_PAUSES; i++) {
         if (atomic_load_explicit(&gp_descriptors_closing, memory_order_seq_cst) == 0)
             return;
+        if (i >= SPINS)
+            gp_descriptor_pause();
+    }
     atomic_store_explicit(&gp_descriptors_closing, 0, memory_order_relaxed);
 }
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/stream.h"
+
 typedef struct url {
     const char *scheme, *authority, *end;
 } url_t;
@@ -128,8 +130,7 @@ char *gp_secret_masked(const char *text, const char *instead)
         secret_copy_url(out, &url, instead);
     }
     fputs(from, out);
-    bool is_whole = !ferror(out);
-    if (fclose(out) == 0 && is_whole)
+    if (gp_stream_close(out))
         return copy;
     free(copy);
     return NULL;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stream.h"
 #include "consumer/backends.h"
 #include "consumer/directory.h"
 #include "consumer/url.h"
@@ -139,7 +140,7 @@ static int request_files_write_format(int folder, prof_t *profile, const place_t
     if (stream == NULL)
         return -ENOMEM;
     int error = gp_dump_to(profile, format, stream);
-    if (fclose(stream) != 0 && error == 0)
+    if (!gp_stream_close(stream) && error == 0)
         error = -ENOMEM;
     snprintf(name, sizeof(name), "profile-%s-%d-%016llx%s", place->identity.service, place->identity.pid,
              (unsigned long long)span, format->suffix);

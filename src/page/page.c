@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/stream.h"
 #include "page/html.h"
 #include "report/report_options.h"
 
@@ -85,7 +86,7 @@ static int page_put_header(const gp_page_writer_t *writer, gp_text_t *header)
         return -ENOMEM;
     gp_json_t json = {.out = file};
     gp_page_header(writer, &json);
-    return fclose(file) == 0 && !header->failed ? 0 : -ENOMEM;
+    return gp_stream_close(file) && !header->failed ? 0 : -ENOMEM;
 }
 
 // The header's length, the header, the columns.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stream.h"
 #include "report/report_options.h"
 #include "report/sleep_call.h"
 
@@ -95,7 +96,7 @@ static int long_slices_write_place(gp_long_slice_t *slice, const char *const nam
         fprintf(out, "%s%s", i > 0 ? " < " : "", names[(slice->depth - 1 - i) % NAMES]);
     if (out != NULL && slice->depth == 0)
         fprintf(out, "[no samples]");
-    return out != NULL && fclose(out) == 0 ? 0 : -ENOMEM;
+    return out != NULL && gp_stream_close(out) ? 0 : -ENOMEM;
 }
 
 // The path of more than half of the slice's time.

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stream.h"
 #include "export/write/json_text.h"
 #include "export/write/text.h"
 #include "traces/write.h"
@@ -37,7 +38,7 @@ static char *write_rally_command_of(const gp_tree_trace_t *trace, const char *co
     if (out == NULL)
         return NULL;
     gp_tree_put_command(out, trace->text ? trace->text : gp_id128_of_trace(trace->id, id), sources, source_count);
-    if (fclose(out) == 0)
+    if (gp_stream_close(out))
         return text;
     free(text);
     return NULL;

@@ -42,7 +42,7 @@ __attribute__((noinline)) static void switch_often(void)
 
 __attribute__((noinline)) static void *in_thread(void *argument)
 {
-    for (int i = 0; i < 4; i++) // threads of a static program are found ten times a second
+    for (int i = 0; i < 10; i++) // threads of a static program are found ten times a second
         spin();
     return argument;
 }

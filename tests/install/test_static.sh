@@ -25,10 +25,13 @@ check() { # PROGRAM: runs it, and looks for the outcome
         exit 1
     fi
     rm -f -- *.folded *.prof
-    env -i "./$1"
-    grep -q 'main;in_child;spin' child.folded
-    grep -q 'start_thread;in_thread;spin' static.folded
-    grep -q '^in_coroutine;spin' static.folded
+    env -i "./$1" || { echo "$1: status $?"; exit 1; }
+    for path in 'child main;in_child;spin' 'static start_thread;in_thread;spin' 'static in_coroutine;spin'; do
+        grep -qE "(^|;)${path#* }" "${path%% *}.folded" && continue
+        echo "$1: no $path in:"
+        cat static.folded child.folded
+        exit 1
+    done
     if grep -E '(^|;)(prof|gp)_' static.folded child.folded; then
         echo "$1: frames of greenprof's own"
         exit 1

@@ -39,7 +39,7 @@ else:
 SCRIPT = r"""
 exec 3>&1 >&2
 set -e
-apt="apt-get -q -y -o Acquire::Check-Valid-Until=false --no-install-recommends"
+apt="apt-get -q -y -o Acquire::Check-Valid-Until=false -o Acquire::Retries=5 --no-install-recommends"
 export DEBIAN_FRONTEND=noninteractive
 $apt update && $apt install python3 python3-pip || { echo "no packages"; exit 77; }
 for python in $PYTHONS; do $apt install $python || echo "no $python"; done
@@ -54,10 +54,10 @@ for python in $PYTHONS; do
     python3 -m pip --python /tmp/$python/bin/python install --no-index "$WHEEL"
     profile wheel-$python /tmp/$python/bin/greenprof /tmp/$python/bin/python
 done
-[ -z "$DEBS" ] || if $apt install $DEBS; then
+[ -z "$DEBS" ] || if $apt install $DEBS 2>refusal; then
     for python in $PYTHONS; do ! command -v $python || profile deb-$python greenprof $python; done
 else
-    touch deb-refused
+    mv refusal deb-refused
 fi
 tar -c . >&3
 """
@@ -96,7 +96,12 @@ class Rooms(measured.Case):
 
     def test_debian_packages(self):
         helpers.need(glob.glob(os.path.join(PACKAGES, "libgreenprof0_*.deb")), "test `package` has made no packages")
-        self.assertFalse(os.path.exists(os.path.join(OUT.name, "deb-refused")), f"{SUITE} does not install Debian packages of this one")
+        refused = os.path.join(OUT.name, "deb-refused")
+        if os.path.exists(refused):
+            with open(refused, encoding="utf-8") as said:
+                refusal = said.read()
+            helpers.need("Failed to fetch" not in refusal, refusal)
+            self.fail(f"{SUITE} does not install Debian packages of this one: {refusal}")
         self.check_runs("deb")
 
 

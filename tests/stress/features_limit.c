@@ -175,7 +175,9 @@ uint64_t feature_stray_close(int id, int round)
         for (int k = 0; k < 2; k++)
             lost += close(ends[k]) == 0;
         lost += pipe2(ends, O_CLOEXEC) != 0;
-        int null = open("/dev/null", O_RDONLY | O_CLOEXEC), free_one = null + 1;
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC), highest = ends[1] > ends[0] ? ends[1] : ends[0];
+        int free_one =
+            (null > highest ? null : highest) + 1; // the pipe may be above: a lower number is free since then
         lost += dup2(null, free_one) != free_one;
         features_work(1, 5);
         lost += !are_there(ends) || fcntl(free_one, F_GETFD) != 0 || close(free_one) != 0 || close(null) != 0 ||

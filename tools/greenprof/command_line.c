@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/secret.h"
+#include "base/stream.h"
 
 static char *line; // freed when the command ends
 
@@ -47,7 +48,7 @@ void gp_command_line_set(int argc, char **argv)
             command_line_put_quoted(out, text);
         free(shown);
     }
-    if (fclose(out) == 0)
+    if (gp_stream_close(out))
         return;
     free(line);
     line = NULL;

@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/descriptors.h"
@@ -17,8 +16,6 @@
 #include "coro/process_id.h"
 #include "greenprof/prof.h"
 #include "signal/clock_engine.h"
-
-enum { LOW_STEP_NS = 50000, LOW_STEPS = 1000 };
 
 typedef int close_t(int);
 typedef void closefrom_t(int);
@@ -35,18 +32,16 @@ static bool host_close_spares(int fd)
     return is_own;
 }
 
-// As long as a thread of greenprof's may wait for a processor; then one has left the moment in another way.
 static void host_close_lets_low_ones_by(void)
 {
-    const struct timespec pause = {.tv_nsec = LOW_STEP_NS};
     for (int i = 0;; i++) {
         atomic_fetch_add_explicit(&gp_descriptors_closing, 1, memory_order_seq_cst);
         if (atomic_load_explicit(&gp_descriptors_low, memory_order_seq_cst) == 0 || !gp_process_is_mine())
             return;
-        if (i == LOW_STEPS)
+        if (i == GP_DESCRIPTORS_PAUSES)
             break;
         gp_descriptor_count_down(&gp_descriptors_closing);
-        gp_raw_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0);
+        gp_descriptor_pause();
     }
     atomic_store_explicit(&gp_descriptors_low, 0, memory_order_release);
 }

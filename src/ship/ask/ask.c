@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/secret.h"
+#include "base/stream.h"
 #include "ship/ask/ask_capture.h"
 #include "ship/ask/ask_question.h"
 
@@ -73,7 +74,7 @@ static int ask_some_stacks(const gp_question_t *question, const uint64_t *ids, s
     for (size_t i = 0; i < count; i++)
         fprintf(text, "%s%" PRIu64, i == 0 ? " AND stack IN (" : ",", ids[i]);
     fputs(")) GROUP BY stack", text);
-    result = fclose(text) == 0 ? result : -ENOMEM;
+    result = gp_stream_close(text) ? result : -ENOMEM;
     const gp_question_t stacks = {.clickhouse = question->clickhouse,
                                   .prefix = question->prefix,
                                   .table = GP_TABLE_STACKS,

@@ -10,6 +10,7 @@
 
 #include "base/hex.h"
 #include "base/number.h"
+#include "base/stream.h"
 
 enum { QUOTED_MAX = 4096 };
 
@@ -184,7 +185,7 @@ static int ask_question_make_where(gp_question_t *question)
     int result = gp_question_quote(query, question->tenant);
     if (result == 0)
         result = ask_question_put_filters(query, question);
-    return fclose(query) == 0 ? result : gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
+    return gp_stream_close(query) ? result : gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
 }
 
 int gp_question_measure(gp_question_t *question, enum gp_row_measure measure)
@@ -246,7 +247,7 @@ int gp_question_ask_rows(const gp_question_t *question, const char *more, const 
         return -ENOMEM;
     gp_schema_put_read(text, question->table, question->version);
     fputs(more, text);
-    int result = fclose(text) == 0 ? gp_question_ask(question, asked, rest, answer) : -ENOMEM;
+    int result = gp_stream_close(text) ? gp_question_ask(question, asked, rest, answer) : -ENOMEM;
     free(asked);
     return result;
 }

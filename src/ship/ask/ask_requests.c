@@ -7,6 +7,7 @@
 
 #include "base/hex.h"
 #include "base/memory.h"
+#include "base/stream.h"
 #include "ship/ask/ask_question.h"
 
 enum { PATHS_AT_ONCE = 1000, MARGIN_S = 3600, DAY_S = 86400, NS = 1000000000 }; // a grain is an hour at most
@@ -70,7 +71,7 @@ static char *ask_requests_paths_of(const gp_question_t *question, const gp_ask_r
             fprintf(text, "%stoFixedString(unhex('%s'), 16)", traces++ == 0 ? " AND trace IN (" : ",", hex);
         }
     fputc(')', text);
-    if (fclose(text) == 0 && result == 0 && traces > 0)
+    if (gp_stream_close(text) && result == 0 && traces > 0)
         return where;
     free(where);
     return NULL;

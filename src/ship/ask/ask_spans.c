@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/stream.h"
 #include "ship/ask/ask_question.h"
 
 enum { HEX_DIGITS = 32 };
@@ -25,7 +26,7 @@ static int ask_spans_join_processes(gp_question_t *question)
             question->prefix);
     int result = gp_question_quote(query, question->tenant);
     fputs(" GROUP BY process) USING process", query);
-    return fclose(query) == 0 ? result : -ENOMEM;
+    return gp_stream_close(query) ? result : -ENOMEM;
 }
 
 static int ask_spans_read_span(gp_ask_reader_t *reader, gp_ask_span_t *span)

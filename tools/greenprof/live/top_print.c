@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stream.h"
 #include "control.h"
 #include "export/write/json_text.h"
 #include "export/write/text.h"
@@ -191,7 +192,7 @@ static size_t top_print_head(const gp_top_t *top, const char *subject, gp_top_or
     if (out == NULL)
         return 0;
     top_print_put_head(top, subject, order, out);
-    if (fclose(out) == 0)
+    if (gp_stream_close(out))
         for (char *at = text, *line; (line = strsep(&at, "\n")) != NULL && at != NULL;)
             lines += top_print_folded(line, strlen(line), columns, end);
     free(text);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/stream.h"
 #include "command_line.h"
 #include "message.h"
 #include "progress.h"
@@ -277,7 +278,7 @@ static char *input_choice_text(const gp_arguments_t *arguments)
         for (size_t i = 0; texts != NULL && i < texts->count; i++)
             input_put_choice(out, option, texts->items[i]);
     }
-    if (out != NULL && fclose(out) != 0) {
+    if (out != NULL && !gp_stream_close(out)) {
         free(text);
         text = NULL;
     }

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/stream.h"
 #include "command.h"
 #include "message.h"
 #include "run/run_aside.h"
@@ -53,7 +54,7 @@ static int slow_make_url(gp_slow_wish_t *wish, const char *options, size_t len, 
     }
     if (now)
         fprintf(out, "%cstuck=0s", separator);
-    return fclose(out) == 0 ? 0 : gp_fail("--slow", "%s", strerror(ENOMEM));
+    return gp_stream_close(out) ? 0 : gp_fail("--slow", "%s", strerror(ENOMEM));
 }
 
 static int slow_check_directory(const char *directory)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/stream.h"
 #include "capture/format.h"
 #include "export/formats.h"
 #include "export/write/text.h"
@@ -156,7 +157,7 @@ static char *trace_sources_fold(const gp_input_t *source, const bool *traces)
         return NULL;
     FILE *out = open_memstream(&text, &size);
     int result = out != NULL ? gp_folded_write(report, out) : -ENOMEM;
-    if (out != NULL && fclose(out) != 0)
+    if (out != NULL && !gp_stream_close(out))
         result = -ENOMEM;
     gp_report_free(report);
     if (result == 0)

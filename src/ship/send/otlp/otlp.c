@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stream.h"
 #include "export/formats.h"
 #include "export/otlp_fields.h"
 #include "ship/send/batch_to_report.h"
@@ -155,7 +156,7 @@ static int otlp_send_profile(otlp_http_t *otlp, const gp_report_t *report, char 
     size_t len = 0;
     FILE *stream = open_memstream(&body, &len);
     int result = stream != NULL ? gp_otlp_write(report, stream) : -ENOMEM;
-    if (stream != NULL && fclose(stream) != 0 && result == 0)
+    if (stream != NULL && !gp_stream_close(stream) && result == 0)
         result = -ENOMEM;
     result = result == 0 ? otlp_send_body(otlp, otlp->profiles, body, len, error) : gp_http_batches_fail(error, result);
     free(body);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stream.h"
 #include "export/formats.h"
 #include "export/write/text.h"
 #include "report/report_words.h"
@@ -129,7 +130,7 @@ static int pyroscope_make_form(const gp_report_t *report, gp_text_t *form)
     size_t len = 0;
     FILE *stream = open_memstream(&profile, &len);
     int result = stream != NULL ? gp_pprof_write(report, stream) : -ENOMEM;
-    if (stream != NULL && fclose(stream) != 0 && result == 0)
+    if (stream != NULL && !gp_stream_close(stream) && result == 0)
         result = -ENOMEM;
     snprintf(config, sizeof(config),
              "{\"%s\":{\"units\":\"nanoseconds\",\"display-name\":\"%s\",\"aggregation\":\"sum\",\"sampled\":false},"
