@@ -195,8 +195,9 @@ typedef struct gp_origin_record {
     uint64_t coro_id;  //  0
     uint32_t stack_id; //  8 stack of its creator, gp_coro_record_t.parent_id, at that moment; 0 = not known
     uint32_t region;   // 12 of GP_CORO_FOUND: enum gp_region_kind bits; else 0
-} gp_origin_record_t;  // 16
-#define GP_FIELDS_origin(F) F(origin, coro_id, CORO) F(origin, stack_id, STACK)
+    gp_loc_t pool;     // 16 of a call that was handed to a pool of threads: function "[pool NAME of SIZE]"; else 0
+} gp_origin_record_t;  // 24
+#define GP_FIELDS_origin(F) F(origin, coro_id, CORO) F(origin, stack_id, STACK) F(origin, pool, LOC)
 
 typedef struct gp_trace_record {
     uint32_t index;    // 0 1, 2, ...; 0 in a sample means no trace

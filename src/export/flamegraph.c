@@ -40,7 +40,7 @@ typedef struct graph {
 // The kind of code a frame is, which is its colour: the letter of the CSS classes.
 static char flamegraph_kind_of(const gp_report_frame_t *frame)
 {
-    static const char *const waiting[] = {"[parked", "[ready", "[waiting", "[blocked", "[preempted", "[gil"};
+    static const char *const waiting[] = {"[parked", "[ready", "[waiting", "[blocked", "[preempted", "[gil", "[queued"};
     static const char *const groups[] = {"[coroutine ", "[thread ", "[trace ", "[no trace]"};
     if (frame->pseudo) {
         for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++)

@@ -127,6 +127,7 @@ typedef struct gp_dataset {
     GP_TABLE(gp_census_record_t) census;   // of the latest one in the file, as it was written
     uint32_t census_number;
     bool has_gil;     // a thread waited for the lock of its interpreter
+    bool has_queued;  // a call waited in the queue of a pool
     bool has_sleeps;  // samples of threads that sleep on their own stacks
     bool tells_ready; // samples: something reported that a coroutine had become ready, other than by its birth
     uint64_t sampled_ns, samples;           // on-CPU samples within the window
@@ -194,8 +195,8 @@ static inline bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_s
 // Is a sample a part of a wait that had not ended?
 static inline bool gp_dataset_is_lasting(const gp_sample_record_t *sample)
 {
-    return sample->thread == 0 &&
-           (sample->kind == GP_KIND_PARKED || sample->kind == GP_KIND_READY || sample->kind == GP_KIND_WAITING);
+    return sample->thread == 0 && (sample->kind == GP_KIND_PARKED || sample->kind == GP_KIND_READY ||
+                                   sample->kind == GP_KIND_WAITING || sample->kind == GP_KIND_QUEUED);
 }
 
 // The sum that a sample stands for; NULL = the sample is one by itself.
@@ -263,6 +264,12 @@ static inline bool gp_dataset_is_ordinary(const gp_dataset_t *dataset, uint32_t 
     const gp_dataset_coro_t *sums = &dataset->coros.items[coro];
     return dataset->facts.coros.items[coro].record.kind == GP_CORO_THREAD && sums->is_whole && !sums->is_switched;
 }
+
+// Time of one kind in a ledger of a coroutine. All that a call was ready for in a pool of threads was time in its
+// queue.
+//   coro: number.
+uint64_t gp_dataset_coro_ns(const gp_dataset_t *dataset, uint32_t coro, const gp_ledger_t *ledger,
+                            enum gp_sample_kind kind);
 
 // Does the capture have where ordinary threads slept?
 bool gp_dataset_has_sleeps(const gp_dataset_t *dataset);

@@ -212,6 +212,15 @@ bool gp_dataset_has_sleeps(const gp_dataset_t *dataset)
     return dataset->facts.header.clock == 1 || dataset->has_sleeps;
 }
 
+uint64_t gp_dataset_coro_ns(const gp_dataset_t *dataset, uint32_t coro, const gp_ledger_t *ledger,
+                            enum gp_sample_kind kind)
+{
+    bool is_pooled = dataset->facts.coros.items[coro].pool != 0;
+    if (is_pooled && kind == GP_KIND_READY)
+        return 0;
+    return gp_ledger_kind_ns(ledger, is_pooled && kind == GP_KIND_QUEUED ? GP_KIND_READY : kind);
+}
+
 uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind)
 {
     if (gp_dataset_is_ordinary(dataset, share->coro))
@@ -220,7 +229,7 @@ uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share
     bool has_times = dataset->facts.totals.time_ns > 0; // else no exact time is known of anything
     if (is_thread && kind == GP_KIND_BLOCKED)
         return has_times ? share->sampled[kind].ns : 0;
-    return is_thread && kind == GP_KIND_PREEMPTED ? 0 : gp_ledger_kind_ns(&share->ledger, kind);
+    return is_thread && kind == GP_KIND_PREEMPTED ? 0 : gp_dataset_coro_ns(dataset, share->coro, &share->ledger, kind);
 }
 
 int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
@@ -286,6 +295,7 @@ void gp_dataset_sum_up(gp_dataset_t *dataset)
         dataset->has_sleeps |= dataset->facts.coros.items[share->coro].record.kind == GP_CORO_THREAD &&
                                share->sampled[GP_KIND_BLOCKED].ns > 0;
         dataset->has_gil |= (int64_t)share->ledger.gil_ns > 0;
+        dataset->has_queued |= gp_dataset_coro_ns(dataset, share->coro, &share->ledger, GP_KIND_QUEUED) > 0;
         dataset->sampled_ns += share->sampled[GP_KIND_CPU].ns;
         dataset->samples += share->sampled[GP_KIND_CPU].samples;
     }

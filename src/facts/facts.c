@@ -221,6 +221,7 @@ static int facts_on_origin(void *context, const gp_origin_record_t *record)
         return -ENOMEM;
     facts->coros.items[coro].spawn_stack = stack;
     facts->coros.items[coro].region = record->region;
+    facts->coros.items[coro].pool = record->pool;
     return 0;
 }
 

@@ -26,8 +26,9 @@ typedef struct gp_former_name { // of a coroutine that was renamed
 typedef struct gp_facts_coro {
     gp_coro_record_t record; // zeros but the id when its definition was lost; with its last name
     bool defined;
-    uint32_t spawn_stack;           // number of the stack at which it was created; 0 = not known
-    uint32_t region;                // enum gp_region_kind bits
+    uint32_t spawn_stack; // number of the stack at which it was created; 0 = not known
+    uint32_t region;      // enum gp_region_kind bits
+    gp_loc_t pool;        // of a call that was handed to a pool of threads, as in gp_origin_record_t; 0 = it is none
     const gp_former_name_t *former; // the latest, at most GP_FORMER_NAMES_MAX; NULL = it was never renamed
 } gp_facts_coro_t;
 

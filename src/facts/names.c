@@ -18,6 +18,7 @@ const char *gp_pseudo_name(uint64_t pseudo)
         [GP_PSEUDO_NOT_STARTED] = "[not started]",
         [GP_PSEUDO_SIGNAL_BLOCKED] = "[signal blocked]",
         [GP_PSEUDO_GIL] = "[gil]",
+        [GP_PSEUDO_QUEUED] = "[queued]",
     };
     bool is_known = pseudo < sizeof(names) / sizeof(names[0]) && names[pseudo] != NULL;
     return is_known ? names[pseudo] : "[unknown]";

@@ -38,7 +38,8 @@ enum gp_sample_kind {      // what the weight is
     GP_KIND_WAITING = 4,   // the same: which of the two is unknown
     GP_KIND_BLOCKED = 5,   // the thread slept in the kernel with this coroutine on it; the stack is from there
     GP_KIND_GIL = 6,       // the thread waited for the lock of an interpreter; the stack is from there
-    GP_KIND_COUNT = 7,
+    GP_KIND_QUEUED = 8,    // a call waited in the queue of a pool of threads; 7: "lock", of nothing yet
+    GP_KIND_COUNT = 9,
 };
 
 // The pseudo-frame that stands for a kind at the leaf of a stack; 0 = none.
@@ -48,6 +49,7 @@ static inline enum gp_pseudo gp_kind_leaf(uint32_t kind)
         [GP_KIND_PREEMPTED] = GP_PSEUDO_PREEMPTED, [GP_KIND_BLOCKED] = GP_PSEUDO_BLOCKED,
         [GP_KIND_PARKED] = GP_PSEUDO_PARKED,       [GP_KIND_READY] = GP_PSEUDO_READY,
         [GP_KIND_WAITING] = GP_PSEUDO_WAITING,     [GP_KIND_GIL] = GP_PSEUDO_GIL,
+        [GP_KIND_QUEUED] = GP_PSEUDO_QUEUED,
     };
     return (enum gp_pseudo)leaves[kind];
 }

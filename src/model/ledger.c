@@ -48,6 +48,8 @@ uint64_t gp_ledger_kind_ns(const gp_ledger_t *ledger, enum gp_sample_kind kind)
         return ledger_at_least_zero(blocked_ns - gil_ns);
     case GP_KIND_GIL:
         return gil_ns;
+    case GP_KIND_QUEUED: // what is ready of a call in a pool: gp_dataset_coro_ns()
+        return 0;
     case GP_KIND_PARKED:
         return ledger_at_least_zero(ledger->parked_ns);
     case GP_KIND_READY:

@@ -53,4 +53,5 @@ enum gp_pseudo {
     GP_PSEUDO_NOT_STARTED = 10,
     GP_PSEUDO_SIGNAL_BLOCKED = 11, // the only frame: no sample could be taken where the time went: "[signal blocked]"
     GP_PSEUDO_GIL = 12,            // it waited for the lock of its language's interpreter: "[gil]"
+    GP_PSEUDO_QUEUED = 14,         // a call was in the queue of a pool of threads: "[queued]"
 };

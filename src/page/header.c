@@ -178,7 +178,8 @@ static void header_put_facts(const gp_page_writer_t *writer, gp_json_t *json)
 
 void gp_page_header(const gp_page_writer_t *writer, gp_json_t *json)
 {
-    static const char *const states[] = {"running", "preempted", "parked", "ready", "waiting", "blocked", "gil"};
+    static const char *const states[] = {"running", "preempted", "parked", "ready", "waiting",
+                                         "blocked", "gil",       "lock",   "queued"};
     gp_json_open(json, '{');
     header_put_facts(writer, json);
     gp_json_key(json, "states");

@@ -24,15 +24,11 @@ static uint16_t rows_state_of(const gp_report_t *report, const gp_report_row_t *
         const char *leaf;
         uint16_t state;
     } states[] = {
-        {"[preempted]", GP_KIND_PREEMPTED},
-        {"[parked]", GP_KIND_PARKED},
-        {"[ready]", GP_KIND_READY},
-        {"[waiting]", GP_KIND_WAITING},
-        {"[blocked]", GP_KIND_BLOCKED},
-        {"[gil]", GP_KIND_GIL},
-        {"[not started]", GP_KIND_READY},
-        {"[not recorded]", GP_KIND_WAITING},
-        {"[at another request]", GP_KIND_WAITING},
+        {"[preempted]", GP_KIND_PREEMPTED},  {"[parked]", GP_KIND_PARKED},
+        {"[ready]", GP_KIND_READY},          {"[waiting]", GP_KIND_WAITING},
+        {"[blocked]", GP_KIND_BLOCKED},      {"[gil]", GP_KIND_GIL},
+        {"[queued]", GP_KIND_QUEUED},        {"[not started]", GP_KIND_READY},
+        {"[not recorded]", GP_KIND_WAITING}, {"[at another request]", GP_KIND_WAITING},
     };
     uint32_t depth = row->depth;
     while (depth > 1 && strncmp(report->frames[row->frames[depth - 1]].function, "[behind ", 8) == 0)

@@ -6,7 +6,15 @@
 
 #include "report/path_walk.h"
 
-enum { CLEARED_NS = 1000000 }; // a coroutine that is over is known to be at most this much later
+enum {
+    CLEARED_NS = 1000000, // a coroutine that is over is known to be at most this much later
+    LOOKS_NS = 20000000,  // samples tell the end of a sleep, and loops see that a call is over, to this,
+    LOOKS_PART = 32,      // and this part of a sleep,
+    LATE_PART = 4,        // or of a wait;
+    DONE_NS = 500000000,  // a worker that is done ends at most this much later,
+    IDLE_NS = 3000000,    // and does no more than this
+    LOOKED_MAX = 1000,    // children that ended beside a sleep
+};
 
 // Is an activity for the request? Not one of a coroutine that has a request of its own with the same trace.
 static bool critical_path_works(const gp_path_walk_t *walk, const gp_path_item_t *activity)
@@ -110,10 +118,24 @@ static const gp_path_ended_t *critical_path_child_ended(const gp_path_walk_t *wa
     return found != NULL && found->spawner_id == key.spawner_id && found->end_ns > from_ns ? found : NULL;
 }
 
+// The last child that ended in (since_ns, segment->to_ns]; or, in a pool of threads, not long before: a loop hears of
+// it late where its thread is busy.
+static const gp_path_ended_t *critical_path_awaited(const gp_path_walk_t *walk, const gp_path_segment_t *segment,
+                                                    uint64_t since_ns)
+{
+    const gp_path_ended_t *child = critical_path_child_ended(walk, segment->coro, since_ns, segment->to_ns);
+    uint64_t reach_ns = LOOKS_NS + (segment->to_ns - segment->from_ns) / LATE_PART,
+             late_ns = segment->to_ns > reach_ns ? segment->to_ns - reach_ns : 0;
+    if (child != NULL || late_ns >= since_ns)
+        return child;
+    child = critical_path_child_ended(walk, segment->coro, gp_path_later(segment->from_ns, late_ns), segment->to_ns);
+    return child != NULL && walk->dataset->facts.coros.items[child->coro].pool != 0 ? child : NULL;
+}
+
 // An unexplained wait; perhaps for the child that ended last, after a moment.
 static void critical_path_emit_unexplained(gp_path_walk_t *walk, gp_path_segment_t segment, uint64_t since_ns)
 {
-    const gp_path_ended_t *child = critical_path_child_ended(walk, segment.coro, since_ns, segment.to_ns);
+    const gp_path_ended_t *child = critical_path_awaited(walk, &segment, since_ns);
     if (child == NULL || walk->waiter_count >= GP_PATH_WAITERS_MAX || critical_path_is_waiter(walk, child->coro) ||
         critical_path_work_at(walk, child->coro, child->end_ns) == NULL) {
         gp_path_emit(walk, segment);
@@ -145,6 +167,79 @@ static void critical_path_emit_parked(gp_path_walk_t *walk, const gp_path_item_t
     critical_path_emit_unexplained(walk, segment, gp_path_later(segment.from_ns, near_ns));
 }
 
+// Did a coroutine as good as nothing in [from_ns, to_ns)? Samples tell.
+static bool critical_path_is_idle(const gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns)
+{
+    const gp_path_group_t *group = walk->group;
+    size_t i = gp_path_first_after(group->samples, group->sample_count, coro, from_ns);
+    uint64_t ns = 0;
+    for (; i < group->sample_count && group->samples[i].coro == coro && group->samples[i].start_ns < to_ns; i++)
+        ns += group->samples[i].kind == GP_KIND_CPU ? group->samples[i].left_ns : 0;
+    return ns < IDLE_NS;
+}
+
+// Did a child end as a sleep did? A worker says that its work is done, and may wait for a processor before it ends.
+static bool critical_path_ends_sleep(const gp_path_walk_t *walk, const gp_path_item_t *activity,
+                                     const gp_path_ended_t *child, const gp_path_sleep_t *sleep)
+{
+    uint64_t awake_ns = activity->cpu_ns +
+                        (activity->blocked_ns > activity->gil_ns ? activity->blocked_ns - activity->gil_ns : 0),
+             late_ns = activity->slice_ns > awake_ns ? activity->slice_ns - awake_ns : 0; // for a processor, for a lock
+    uint64_t apart = LOOKS_NS + (sleep->to_ns - sleep->from_ns) / LOOKS_PART + late_ns;
+    if (sleep->to_ns == sleep->from_ns || sleep->to_ns + apart < child->end_ns)
+        return sleep->to_ns > sleep->from_ns && child->end_ns - sleep->to_ns < DONE_NS &&
+               critical_path_is_idle(walk, child->coro, sleep->to_ns, child->end_ns);
+    return sleep->to_ns <= child->end_ns + apart;
+}
+
+// A child on another thread that ended as a coroutine's sleep in [from_ns, to_ns) did: most likely it slept for its
+// result. NULL = there is none.
+//   before_ns: of the one before on this way, which ended later.
+static const gp_path_ended_t *critical_path_slept_for(gp_path_walk_t *walk, const gp_path_item_t *activity,
+                                                      uint64_t from_ns, uint64_t to_ns, uint64_t before_ns,
+                                                      gp_path_sleep_t *sleep)
+{
+    const gp_path_ended_t *child =
+        critical_path_child_ended(walk, activity->coro, from_ns, gp_path_earlier(to_ns + DONE_NS, before_ns));
+    for (int i = 0; child != NULL && i < LOOKED_MAX;
+         i++, child = critical_path_child_ended(walk, activity->coro, from_ns, child->end_ns - 1)) {
+        uint64_t end_ns = gp_path_earlier(child->end_ns, to_ns);
+        *sleep = gp_path_sleep_before(walk, activity, end_ns);
+        sleep->to_ns = gp_path_earlier(sleep->to_ns, to_ns);
+        if (critical_path_ends_sleep(walk, activity, child, sleep) && !critical_path_is_waiter(walk, child->coro) &&
+            critical_path_work_at(walk, child->coro, end_ns) != NULL)
+            return child;
+    }
+    return NULL;
+}
+
+// [from_ns, to_ns) of an activity, in which its coroutine had its thread. A sleep for a call on another thread is what
+// that call did meanwhile.
+static void critical_path_emit_running(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns,
+                                       uint64_t to_ns)
+{
+    uint64_t before_ns = UINT64_MAX;
+    while (to_ns > from_ns && walk->error == 0) {
+        gp_path_sleep_t sleep;
+        const gp_path_ended_t *child = walk->waiter_count < GP_PATH_WAITERS_MAX
+                                           ? critical_path_slept_for(walk, activity, from_ns, to_ns, before_ns, &sleep)
+                                           : NULL;
+        uint64_t end_ns = child != NULL ? gp_path_earlier(child->end_ns, to_ns) : from_ns;
+        if (child != NULL && child->end_ns > to_ns)
+            end_ns = gp_path_later(from_ns, gp_path_earlier(sleep.to_ns, to_ns));
+        gp_path_emit_running(walk, activity, end_ns, to_ns);
+        to_ns = end_ns;
+        if (child == NULL)
+            break;
+        before_ns = child->end_ns - 1;
+        gp_path_pieces_t pieces = gp_path_put_by(walk);
+        walk->inferred++;
+        to_ns = critical_path_walk_back(walk, child->coro, gp_path_later(from_ns, sleep.from_ns), end_ns, false);
+        walk->inferred--;
+        gp_path_take_back(walk, pieces);
+    }
+}
+
 // When a wait that is told in parts was over: the later parts begin with no time active.
 static uint64_t critical_path_wait_end(const gp_path_walk_t *walk, const gp_path_item_t *activity)
 {
@@ -153,6 +248,12 @@ static uint64_t critical_path_wait_end(const gp_path_walk_t *walk, const gp_path
     for (; next < end && next->coro == activity->coro && next->start_ns == end_ns && next->left_ns == end_ns; next++)
         end_ns = next->end_ns;
     return end_ns;
+}
+
+// Has a call not left the queue of its pool yet?
+static bool critical_path_is_queued(const gp_path_walk_t *walk, const gp_path_item_t *activity)
+{
+    return walk->dataset->facts.coros.items[activity->coro].pool != 0 && activity->slice_ns == 0;
 }
 
 // A wait in [from_ns, to_ns), a part of [left_ns, end_ns).
@@ -181,7 +282,7 @@ static void critical_path_emit_wait(gp_path_walk_t *walk, const gp_path_item_t *
     uint64_t ready = gp_path_later(from_ns, gp_path_earlier(activity->ready_ns, to_ns));
     gp_path_segment_t runnable = segment;
     runnable.from_ns = ready;
-    runnable.state = GP_KIND_READY;
+    runnable.state = critical_path_is_queued(walk, activity) ? GP_KIND_QUEUED : GP_KIND_READY;
     gp_path_emit(walk, runnable);
     segment.thread = 0;
     segment.to_ns = ready;
@@ -232,7 +333,7 @@ static uint64_t critical_path_walk_back(gp_path_walk_t *walk, uint32_t coro, uin
         if (!is_elsewhere && at > left)
             critical_path_emit_wait(walk, activity, left, at);
         if (!is_elsewhere && gp_path_earlier(at, left) > start)
-            gp_path_emit_running(walk, activity, start, gp_path_earlier(at, left));
+            critical_path_emit_running(walk, activity, start, gp_path_earlier(at, left));
         at = gp_path_earlier(at, start);
         activity = activity > walk->group->activities && activity[-1].coro == coro ? activity - 1 : NULL;
     }

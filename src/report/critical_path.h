@@ -7,8 +7,9 @@
 // ready, if the waker worked for the same trace: the waker's doings meanwhile are why the request waited. The way goes
 // as far back as the waker was at work for the trace; the rest of the wait, and waits that others ended, stay with the
 // waiting coroutine. Where a runtime does not name a waker (gevent's joinall()), the way goes on with the last child to
-// end meanwhile, if any, and where a loop ended the wait, with a child over for 1 ms at most; all that follows is
-// marked as inferred.
+// end meanwhile, if any, and where a loop ended the wait, with a child over for 1 ms at most (longer for a call to a
+// pool of threads). Where a thread slept, the way goes on with a child on another thread whose end ended the sleep: a
+// call, a joined thread. All of these ways are marked as inferred.
 //
 // Times are those of the timeline, exact; so is how much of an activity ran, was blocked or preempted, and samples say
 // when (path_fit.c). Stacks are those of samples: of a running coroutine, its next sample, if it stands for the moment;
@@ -35,7 +36,7 @@ typedef struct gp_path_segment {
     uint32_t coro;   // number
     uint32_t stack;  // number; GP_INDEX_NONE = no sample tells
     uint32_t blame;  // PARKED: number of the coroutine that ended the wait; GP_INDEX_NONE = not known
-    uint32_t thread; // READY, WAITING: index of the thread on which it went on; 0 = not known
+    uint32_t thread; // READY, QUEUED, WAITING: index of the thread on which it went on; 0 = not known
     uint32_t state;  // enum gp_sample_kind
     uint32_t flags;  // enum gp_path_flag
 } gp_path_segment_t;

@@ -59,3 +59,4 @@ int gp_explain_hot(gp_explaining_t *explaining);
 int gp_explain_spans(gp_explaining_t *explaining);  // explain_spans.c
 int gp_explain_growth(gp_explaining_t *explaining); // explain_growth.c
 int gp_explain_losses(gp_explaining_t *explaining); // explain_losses.c
+int gp_explain_pools(gp_explaining_t *explaining);  // explain_pools.c

@@ -74,7 +74,8 @@ static size_t explain_slices_gather(const gp_explaining_t *explaining, explained
         const gp_long_slice_t *slice = &explaining->slices.items[i];
         explained_place_t *place = &places[count];
         size_t at = 0;
-        if (explain_slices_is_start(explaining->dataset, slice->hog))
+        if (explain_slices_is_start(explaining->dataset, slice->hog) ||
+            explaining->dataset->facts.coros.items[slice->hog->coro].pool != 0) // it keeps a worker, no loop
             continue;
         *place = (explained_place_t){.slices = 0};
         uint32_t level = gp_explain_place(explaining, slice->path, slice->depth, &place->code);

@@ -5,7 +5,10 @@
 
 #include "report/path_walk.h"
 
-enum { WAITS_PART = 100 }; // of an activity: short waits that do not make it a divided one
+enum {
+    WAITS_PART = 100,   // of an activity: short waits that do not make it a divided one
+    AWAKE_NS = 1000000, // on the CPU between two parts of one sleep, at most
+};
 
 void gp_path_emit(gp_path_walk_t *walk, gp_path_segment_t segment)
 {
@@ -40,7 +43,7 @@ size_t gp_path_first_after(const gp_path_item_t *items, size_t count, uint32_t c
 
 static bool path_running_is_wait(uint32_t kind)
 {
-    return kind == GP_KIND_PARKED || kind == GP_KIND_READY || kind == GP_KIND_WAITING;
+    return kind == GP_KIND_PARKED || kind == GP_KIND_READY || kind == GP_KIND_WAITING || kind == GP_KIND_QUEUED;
 }
 
 const gp_path_item_t *gp_path_wait_sample(const gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns,
@@ -185,6 +188,86 @@ static void path_running_divide(gp_path_walk_t *walk, const gp_path_item_t *acti
     gp_path_fit(walk, activity);
     path_running_sort_pieces(walk);
     walk->divided = activity;
+}
+
+// Are two stacks of one place, but for a function that one of them is in? Lines do not count.
+static bool path_running_same_place(const gp_path_walk_t *walk, uint32_t left, uint32_t right)
+{
+    if (left == right || left == GP_INDEX_NONE || right == GP_INDEX_NONE)
+        return true;
+    const gp_facts_stack_t *a = &walk->dataset->facts.stacks.items[left],
+                           *b = &walk->dataset->facts.stacks.items[right];
+    uint16_t common = a->depth < b->depth ? a->depth : b->depth;
+    if (a->depth > common + 1 || b->depth > common + 1)
+        return false;
+    for (uint16_t i = 1; i <= common; i++) {
+        gp_loc_t x = a->frames[a->depth - i], y = b->frames[b->depth - i];
+        bool is_language = GP_LOC_MODULE(x) == GP_MODULE_LANGUAGE && GP_LOC_MODULE(y) == GP_MODULE_LANGUAGE;
+        if (is_language ? GP_LANGUAGE_FUNCTION(GP_LOC_OFFSET(x)) != GP_LANGUAGE_FUNCTION(GP_LOC_OFFSET(y)) : x != y)
+            return false;
+    }
+    return true;
+}
+
+static bool path_running_sleeps_on(const gp_path_walk_t *walk, const gp_path_piece_t *piece,
+                                   const gp_path_piece_t *sleep)
+{
+    if (piece->state == GP_KIND_CPU)
+        return piece->to_ns - piece->from_ns < AWAKE_NS;
+    return piece->state != GP_KIND_BLOCKED || path_running_same_place(walk, piece->stack, sleep->stack);
+}
+
+gp_path_pieces_t gp_path_put_by(gp_path_walk_t *walk)
+{
+    gp_path_pieces_t pieces = {walk->pieces, walk->divided, walk->piece_count, walk->piece_capacity};
+    walk->pieces = NULL;
+    walk->divided = NULL;
+    walk->piece_count = walk->piece_capacity = 0;
+    return pieces;
+}
+
+void gp_path_take_back(gp_path_walk_t *walk, gp_path_pieces_t pieces)
+{
+    free(walk->pieces);
+    walk->pieces = pieces.pieces;
+    walk->divided = pieces.divided;
+    walk->piece_count = pieces.count;
+    walk->piece_capacity = pieces.capacity;
+}
+
+// How many pieces begin before a moment.
+static size_t path_running_begun(const gp_path_walk_t *walk, uint64_t at_ns)
+{
+    size_t lo = 0, hi = walk->piece_count;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (walk->pieces[mid].from_ns < at_ns)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+gp_path_sleep_t gp_path_sleep_before(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t at_ns)
+{
+    gp_path_sleep_t sleep = {0, 0};
+    path_running_divide(walk, activity);
+    size_t last = path_running_begun(walk, at_ns);
+    while (last > 0 && walk->pieces[last - 1].state != GP_KIND_BLOCKED)
+        last--;
+    if (last == 0)
+        return sleep;
+    const gp_path_piece_t *in = &walk->pieces[last - 1];
+    size_t first = last - 1;
+    sleep = (gp_path_sleep_t){in->from_ns, in->to_ns};
+    for (; first > 0 && path_running_sleeps_on(walk, &walk->pieces[first - 1], in); first--)
+        if (walk->pieces[first - 1].state != GP_KIND_CPU)
+            sleep.from_ns = walk->pieces[first - 1].from_ns;
+    for (; last < walk->piece_count && path_running_sleeps_on(walk, &walk->pieces[last], in); last++)
+        if (walk->pieces[last].state == GP_KIND_BLOCKED)
+            sleep.to_ns = walk->pieces[last].to_ns;
+    return sleep;
 }
 
 void gp_path_emit_running(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns, uint64_t to_ns)

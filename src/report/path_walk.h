@@ -70,5 +70,23 @@ void gp_path_add_piece(gp_path_walk_t *walk, uint64_t from_ns, uint64_t to_ns, u
 // sample tells is not known.
 void gp_path_fit(gp_path_walk_t *walk, const gp_path_item_t *activity);
 
+// The pieces that there are, put by while the way goes on with another coroutine.
+typedef struct gp_path_pieces {
+    gp_path_piece_t *pieces;
+    const gp_path_item_t *divided;
+    size_t count, capacity;
+} gp_path_pieces_t;
+
+gp_path_pieces_t gp_path_put_by(gp_path_walk_t *walk);
+void gp_path_take_back(gp_path_walk_t *walk, gp_path_pieces_t pieces);
+
+// The sleep of an activity around a moment: pieces off the CPU in one place, as far as samples tell.
+typedef struct gp_path_sleep {
+    uint64_t from_ns, to_ns; // empty: there is none
+} gp_path_sleep_t;
+
+// The last sleep of an activity that began before a moment.
+gp_path_sleep_t gp_path_sleep_before(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t at_ns);
+
 // Emit [from_ns, to_ns) of an activity, in which its coroutine had its thread: divided by its samples and its times.
 void gp_path_emit_running(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns, uint64_t to_ns);

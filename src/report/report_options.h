@@ -18,6 +18,7 @@ typedef enum gp_by {
     GP_BY_SPAN, // "[span 16hex]"
     GP_BY_REQUEST,
     GP_BY_CRITICAL_PATH,
+    GP_BY_POOL,
 } gp_by_t;
 
 // On-CPU samples of each coroutine or trace that are in the rows, before they are scaled.

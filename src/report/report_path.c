@@ -164,7 +164,7 @@ static int report_path_take_segment(path_rows_t *rows, uint32_t number, const gp
     rows->sums.divided_ns += segment->flags & GP_PATH_DIVIDED ? ns : 0;
     rows->sums.inferred_ns += segment->flags & GP_PATH_INFERRED ? ns : 0;
     rows->sums.unsampled_ns += segment->stack == GP_INDEX_NONE && key.flags == 0 ? ns : 0;
-    if (segment->state == GP_KIND_READY && segment->thread != 0)
+    if ((segment->state == GP_KIND_READY || segment->state == GP_KIND_QUEUED) && segment->thread != 0)
         return report_path_keep_ready(rows, segment, row);
     rows->items[row].ns += ns;
     return 0;
@@ -231,6 +231,8 @@ static int report_path_add_stack(const path_rows_t *rows, const path_row_t *row)
         return gp_builder_row_pseudo(builder, "[at another request]");
     if (entry != 0)
         result = gp_builder_row_loc(builder, entry);
+    if (result == 0 && row->state == GP_KIND_QUEUED)
+        return gp_builder_row_loc(builder, dataset->facts.coros.items[row->coro].pool);
     if (result < 0)
         return result;
     return gp_builder_row_pseudo(builder, row->flags & GP_PATH_UNKNOWN ? "[not known]" : "[not sampled]");

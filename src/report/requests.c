@@ -236,6 +236,8 @@ static void requests_divide(const parts_t *parts, const gp_ledger_t *sums)
             .switches = requests_scaled(all->switches, part->ledger.slice_ns, sum->slice_ns),
         };
         gp_ledger_add(&request->ledger, &more);
+        request->queued_ns +=
+            gp_dataset_coro_ns(parts->dataset, parts->dataset->shares.items[part->share].coro, &more, GP_KIND_QUEUED);
         request->coros++;
     }
 }
@@ -264,6 +266,7 @@ static int requests_sum_up(gp_requests_t *requests, const gp_dataset_t *dataset,
         any_divided |= requests_of(requests, share->trace) > 1;
         if (requests_of(requests, share->trace) == 1) {
             gp_ledger_add(&request->ledger, &share->ledger);
+            request->queued_ns += gp_dataset_coro_ns(dataset, share->coro, &share->ledger, GP_KIND_QUEUED);
             request->coros++;
         }
     }
@@ -351,6 +354,14 @@ const char *gp_endpoint_text(const gp_endpoint_t *endpoint, char *text, size_t s
     else
         snprintf(text, size, "%s %s", gp_span_kind_text(endpoint->kind), endpoint->name);
     return text;
+}
+
+uint64_t gp_request_ns(const gp_request_t *request, enum gp_sample_kind kind)
+{
+    if (kind == GP_KIND_QUEUED)
+        return request->queued_ns;
+    uint64_t ns = gp_ledger_kind_ns(&request->ledger, kind), queued_ns = kind == GP_KIND_READY ? request->queued_ns : 0;
+    return ns > queued_ns ? ns - queued_ns : 0;
 }
 
 gp_requests_t *gp_requests_begin(const gp_dataset_t *dataset, bool ledgers, gp_reading_t *reading)

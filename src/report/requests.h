@@ -25,6 +25,7 @@ typedef struct gp_request {
     bool is_cut;       // had not ended when the capture did: end_ns is that moment
     uint64_t start_ns, end_ns;
     gp_ledger_t ledger; // of all its coroutines; zeros where a part of the capture's time was chosen
+    uint64_t queued_ns; // of its ready_ns, in queues of pools of threads
 } gp_request_t;
 
 typedef struct gp_endpoint { // requests of one kind and name
@@ -45,6 +46,9 @@ typedef struct gp_requests {
     size_t left_out;                // requests that are not whole within the chosen part of the time
     struct gp_request_parts *parts; // of several requests of one trace, until the end
 } gp_requests_t;
+
+// Time of one kind in its ledger.
+uint64_t gp_request_ns(const gp_request_t *request, enum gp_sample_kind kind);
 
 // Find them. Returns NULL and errno.
 //   ledgers: sum up what their coroutines did, too; of several requests of one trace, when `reading` is over: then

@@ -218,6 +218,17 @@ static void on_function(script_t *script)
     pad(&script->payload);
 }
 
+static void on_pool(script_t *script)
+{
+    char text[128];
+    gp_function_record_t item = {.number = (uint32_t)number(script)};
+    uint64_t size = number(script);
+    item.name_len = (uint32_t)snprintf(text, sizeof(text), "[pool %s of %" PRIu64 "]", word(script), size);
+    record(script, GP_CHUNK_FUNCTIONS, &item, sizeof(item));
+    add(&script->payload, text, item.name_len);
+    pad(&script->payload);
+}
+
 static void on_thread(script_t *script)
 {
     gp_thread_record_t item = {.index = (uint32_t)number(script)};
@@ -240,6 +251,8 @@ static void on_coro(script_t *script)
     const char *name = word(script);
     if (strcmp(name, "-") != 0)
         strncpy(item.name, name, sizeof(item.name) - 1);
+    const char *birth = strtok_r(NULL, " \t", &script->rest);
+    item.birth_ns = birth != NULL ? strtoull(birth, NULL, 0) : 0;
     record(script, GP_CHUNK_COROS, &item, sizeof(item));
 }
 
@@ -248,6 +261,8 @@ static void on_origin(script_t *script)
     gp_origin_record_t item = {.coro_id = number(script)};
     item.stack_id = (uint32_t)number(script);
     item.region = (uint32_t)number(script);
+    const char *pool = strtok_r(NULL, " \t", &script->rest);
+    item.pool = pool != NULL ? location(script, pool) : 0;
     record(script, GP_CHUNK_ORIGINS, &item, sizeof(item));
 }
 
@@ -459,31 +474,19 @@ static const struct {
     const char *name;
     void (*run)(script_t *script);
 } verbs[] = {
-    {"header", on_header},
-    {"meta", on_meta},
-    {"module", on_module},
-    {"thread", on_thread},
-    {"coro", on_coro},
-    {"trace", on_trace},
-    {"stack", on_stack},
-    {"sample", on_sample},
-    {"ledger", on_ledger},
-    {"activity", on_activity},
-    {"span", on_span},
-    {"origin", on_origin},
-    {"end", on_end},
-    {"counters", on_counters},
-    {"chunk", on_chunk},
-    {"skip", on_skip},
-    {"unknown", on_unknown},
-    {"bad", on_bad},
-    {"raw", on_raw},
-    {"function", on_function},
-    {"hog", on_hog},
-    {"delay", on_delay},
-    {"open_span", on_open_span},
-    {"sum", on_sum},
-    {"open_activity", on_open_activity},
+    {"header", on_header},   {"meta", on_meta},
+    {"module", on_module},   {"thread", on_thread},
+    {"coro", on_coro},       {"trace", on_trace},
+    {"stack", on_stack},     {"sample", on_sample},
+    {"ledger", on_ledger},   {"activity", on_activity},
+    {"span", on_span},       {"origin", on_origin},
+    {"end", on_end},         {"counters", on_counters},
+    {"chunk", on_chunk},     {"skip", on_skip},
+    {"unknown", on_unknown}, {"bad", on_bad},
+    {"raw", on_raw},         {"function", on_function},
+    {"pool", on_pool},       {"hog", on_hog},
+    {"delay", on_delay},     {"open_span", on_open_span},
+    {"sum", on_sum},         {"open_activity", on_open_activity},
 };
 
 static void run_line(script_t *script, char *line)

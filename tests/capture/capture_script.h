@@ -7,12 +7,13 @@
 //   meta KEY VALUE                value up to the end of the line; "\0" in it is a NUL
 //   module ID PATH BUILDID|- START END BIAS
 //   function NUMBER FIRST_LINE NAME FILE
+//   pool NUMBER SIZE NAME         a function that stands for a pool of threads
 //   thread INDEX TID CORO CPU_NS NAME
-//   coro ID PARENT ENTRY|- LO BYTES KIND THREAD NAME|-
+//   coro ID PARENT ENTRY|- LO BYTES KIND THREAD NAME|- [BIRTH]
 //   trace INDEX HEX
 //   stack ID FLAGS LOC...         innermost first; LOC is MODULE:HEX, function:NUMBER:LINE,
 //                                 switching, truncated or incomplete
-//   origin CORO STACK REGION
+//   origin CORO STACK REGION [POOL]     function:NUMBER:0
 //   sample TIME WEIGHT CORO THREAD STACK TRACE [KIND]
 //   ledger CORO TRACE CPU_NS SWITCHES TIME [SLICE BLOCKED READY PARKED WAITING LONGEST]
 //   activity CORO START LEFT END SLICE READY WAKER TRACE THREAD OPEN

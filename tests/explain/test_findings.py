@@ -77,6 +77,34 @@ class Findings(helpers.InFolder):
         for coro, start in ((1, 100 * MS), (2, MS)):
             self.assertEqual([finding["kind"] for finding in findings(one(coro, start))], ["held-loop"])
 
+    def pool(self, size, calls=6, requests=True):
+        """Calls of 100 ms that are all handed over at 100 ms: a worker takes the next one when it is free."""
+        lines = f"pool 4 {size} db\n"
+        for i in range(calls):
+            queued, coro, trace = i // size * 100 * MS, 10 + i, 1 if requests and i > 0 else 0
+            lines += f"coro {coro} 2 function:{'1:10' if i == 0 else '2:20'} 0 0 2 0 call {100 * MS}\norigin {coro} 0 0 function:4:0\n"
+            lines += f"ledger {coro} {trace} {MS} 1 {1000 * MS} {100 * MS} {99 * MS} {queued} 0 0 {100 * MS}\n"
+        return self.make(lines)
+
+    def test_full_pool(self):
+        path = self.pool(2)
+        finding, = findings(path)
+        self.assertEqual((finding["kind"], finding["function"], finding["line"], finding["cost_ns"], finding["times"]),
+                         ("full-pool", "render", 20, 600 * MS, 6))
+        self.assertIn("the pool db is full: render (pages.py:20) held its 2 workers for 500.0 ms, 83 % of their work, and 6 calls waited "
+                      "600.0 ms in its queue, up to 200.0 ms each and 4 at a time", finding["sentence"])
+        self.assertEqual((finding["hurt"], finding["command"].split()[-2:]), ("1 request, for 600.0 ms together", ["--by", "pool"]))
+        self.assertIn("exact", finding["sure"])
+        text = helpers.run([GREENPROF, "report", path, "--by", "pool"]).stdout
+        row = next(line.split() for line in text.splitlines() if line.endswith(" db"))
+        self.assertEqual(row, ["2", "100.0", "2.00", "2", "6", "2.00", "4", "100.000", "200.000", "200.000", "600.000", "1", "db"])
+        self.assertRegex(text, r"\n +500\.000 +83\.3 +5 +100\.000  db: render \(/opt/app/pages\.py:20\)\n +100\.000 +16\.7 +1 +100\.000  db: handle ")
+
+    def test_pools_that_are_no_fault(self):
+        self.assertEqual(findings(self.pool(6)), [])
+        self.assertEqual(findings(self.pool(2, requests=False)), [])  # a note
+        self.assertIn("No call was handed to a pool", helpers.run([GREENPROF, "report", self.make(self.spans(5, 20)), "--by", "pool"]).stdout)
+
     def spans(self, count, milliseconds, flags=0, at_once=False):
         lines = ledger(2, cpu=10 * MS, trace=1) + f"span 1 0 2 2 0 {900 * MS} 1 3 0 GET /servers\n"
         for i in range(count):

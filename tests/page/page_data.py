@@ -9,7 +9,7 @@ import zlib
 
 WEB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/page/web")
 SHORT = [bytes([value]) for value in range(128)]
-STATES = ["running", "preempted", "parked", "ready", "waiting", "blocked", "gil"]
+STATES = ["running", "preempted", "parked", "ready", "waiting", "blocked", "gil", "lock", "queued"]
 
 
 def varint(value):

@@ -150,7 +150,7 @@ class Chosen(RequestsCase):
         sums = page.eval(f"[...Array(104).keys()].map((i) => [...{VIEW}.requests.states(i)])")
         for states, parts in zip(sums, LIST + PUT):
             truth = [sum(ns for one, _, ns in parts if one == state) for state in range(6)]
-            self.assertEqual(states, truth + [0, 0])  # not known, [gil]
+            self.assertEqual(states, truth + [0, 0, 0, 0])  # not known, [gil], [lock], [queued]
         self.assertEqual(page.eval(text_of(".request .sums")), "running 15.000 ms (25.00 %) + parked 40.000 ms (66.67 %) + ready 5.000 ms (8.33 %) = 60.000 ms")
         boxes = page.eval(f"{VIEW}.one.bar.boxes")
         self.assertEqual([box["name"] for box in boxes], ["running", "parked", "ready"])

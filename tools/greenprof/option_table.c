@@ -282,7 +282,7 @@ const gp_option_t gp_options[] = {
     {REPORT, 's', "sort", "KEY[,KEY...]", TEXT(sort), .hint = GP_HINT_SORT,
      .what = "Order of the rows: tottime (the default), or several of these keys; a unique "
              "beginning is enough. Of coroutines and traces also a column: wall, cpu, blocked, preempted, ready, "
-             "parked, waiting, gil, longest or switches. Keys:"},
+             "parked, waiting, gil, queued, longest or switches. Keys:"},
     {DIFF, 'o', "output", "OUT.html", TEXT(output), .hint = GP_HINT_FILE,
      .what = "Write a differential flame graph instead of the table: one HTML file in which colour "
              "is change."},
@@ -346,11 +346,12 @@ const gp_option_t gp_options[] = {
      .what = "Only processes with this label; several: with all of them."},
 
     {REPORT, 0, "by", NULL, TEXT(by),
-     .choices = "function|coroutine|trace|request|critical-path|victim-time|service|host|version|endpoint",
+     .choices = "function|coroutine|trace|request|critical-path|victim-time|pool|service|host|version|endpoint",
      .what = "What the rows are. request: requests, the slowest first, and percentiles of their latency. "
              "critical-path: functions, by how much of the latency of requests they are: each moment of a "
              "request counts once. victim-time: functions, by how long others were ready and had to "
-             "wait while they kept the thread for 10 ms or more (GREENPROF_HOG_MS)."},
+             "wait while they kept the thread for 10 ms or more (GREENPROF_HOG_MS). pool: pools of threads, "
+             "their queues, and the functions that held their workers."},
     {WRITING, 0, "by", NULL, TEXT(by),
      .choices = "coroutine|trace|critical-path|victim-time|service|host|version|endpoint",
      .what = "Put the coroutine or the trace at the root of every stack. critical-path: weigh stacks by how "

@@ -29,6 +29,9 @@ gp_greenlet_t gp_greenlet_running(const gp_task_step_t *step);
 void gp_step_begin(gp_task_step_t *outer, const gp_greenlet_t *record, uintptr_t waiting);
 void gp_step_end(const gp_task_step_t *outer);
 
+// The frames of the step in progress end before another one; 0 = at the outermost.
+void gp_step_rebase(uintptr_t base);
+
 // The calling greenlet runs as `record` from now on, until it is given back what it was. False: it is its thread, or
 // makes a step.
 bool gp_greenlet_lend(const gp_greenlet_t *record, gp_greenlet_t *before);

@@ -38,6 +38,12 @@ void gp_step_begin(gp_task_step_t *outer, const gp_greenlet_t *record, uintptr_t
     gp_hook_cost_end(begun, 1);
 }
 
+void gp_step_rebase(uintptr_t base)
+{
+    gp_step_here.base = base;
+    greenlet_step_set_base(base);
+}
+
 void gp_step_end(const gp_task_step_t *outer)
 {
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/pools.h"
 #include "coro/registry.h"
 #include "exact_calls/call_events.h"
 #include "greenlet/greenlet_native.h"
@@ -12,7 +13,10 @@
 #include "interpreter/spawn_site.h"
 #include "interpreter/task_step.h"
 #include "not_known.h"
+#include "pools/pool_names.h"
+#include "pools/queue_calls.h"
 #include "profile/profile.h"
+#include "signal/ledger_edges.h"
 
 static const char name[] = "greenprof"; // of our functions and capsules
 
@@ -32,12 +36,26 @@ static bool pool_calls_is_wanted(void)
     return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
 }
 
-// Is there anything to be carried to the calling thread, or for it to leave?
+// Is there anything to be carried to the calling thread, or for it to leave, or a pool that is watched?
 static bool pool_calls_matters(const prof_coro_t *coro)
 {
-    return gp_greenlet_running(&gp_step_here).coro != NULL ||
+    return gp_coro_rare(coro)->pool != 0 || gp_greenlet_running(&gp_step_here).coro != NULL ||
            atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed) != NULL ||
            (gp_coro_context(coro)->birth_trace[0] | gp_coro_context(coro)->birth_trace[1]) != 0;
+}
+
+bool gp_pools_works_for_a_request(void)
+{
+    prof_coro_t *coro = pool_calls_is_wanted() ? gp_greenlet_spawner() : NULL;
+    gp_coro_context_t *context = coro != NULL ? gp_coro_context(coro) : NULL;
+    return context != NULL &&
+           (atomic_load_explicit(&context->scope, memory_order_relaxed) != NULL ||
+            (gp_ledger_edge_load(&context->trace[0]) | gp_ledger_edge_load(&context->trace[1])) != 0);
+}
+
+bool gp_pools_is_call(const gp_greenlet_t *running)
+{
+    return running->coro != NULL && strcmp(gp_py_type_name((gp_py_t *)(uintptr_t)running->object), "PyCapsule") == 0;
 }
 
 static void pool_calls_begin(place_t *place, gp_py_t *capsule, const call_t *call)
@@ -70,15 +88,20 @@ static gp_py_t *pool_calls_make(gp_py_t *self, gp_py_t *function, gp_py_t *args,
 {
     gp_py_t *capsule = gp_py.tuple_item(self, 1);
     call_t *call = gp_py.capsule_pointer(capsule, name);
-    if (call == NULL || call->coro == NULL || !pool_calls_is_wanted() || !pool_calls_matters(call->coro))
-        return gp_py.call_with(function, args, keywords);
+    prof_coro_t *coro = call != NULL && pool_calls_is_wanted() ? call->coro : NULL;
+    bool is_carried = coro != NULL && pool_calls_matters(coro);
+    const gp_queue_step_t before = gp_queue_calls_enter();
     place_t place;
-    prof_coro_t *coro = call->coro;
-    pool_calls_begin(&place, capsule, call);
-    call->coro = NULL;
+    if (is_carried) {
+        pool_calls_begin(&place, capsule, call);
+        call->coro = NULL;
+    }
     gp_py_t *result = gp_py.call_with(function, args, keywords);
-    pool_calls_end(&place);
-    gp_coro_retire(coro);
+    gp_queue_calls_leave(&before);
+    if (is_carried) {
+        pool_calls_end(&place);
+        gp_coro_retire(coro);
+    }
     return result;
 }
 
@@ -101,17 +124,20 @@ static gp_py_t *pool_calls_new_function(gp_py_method_t *definition, gp_py_t *sel
     return self != NULL ? gp_py.function_new(definition, self, NULL) : NULL;
 }
 
-// The function to be called instead of `function`. New reference, never NULL: where it cannot be, itself.
-static gp_py_t *pool_calls_hand_over(gp_py_t *function)
+gp_py_t *gp_pools_hand_over(gp_py_t *function, const gp_handing_t *handing)
 {
     handed.function = (void *)(uintptr_t)pool_calls_on_call;
     call_t *call = pool_calls_is_wanted() ? calloc(1, sizeof(*call)) : NULL;
     gp_py_t *capsule = call != NULL ? gp_py.capsule_new(call, name, pool_calls_forget) : NULL;
     gp_py_t *self = capsule != NULL ? gp_py.tuple_pack(2, function, capsule) : NULL,
             *mine = pool_calls_new_function(&handed, self);
-    gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED, .spawner = mine != NULL ? gp_greenlet_spawner() : NULL};
+    gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED,
+                             .spawner = mine != NULL ? gp_greenlet_spawner() : NULL,
+                             .pool = handing->pool,
+                             .name = handing->name};
     birth.spawn_site = birth.spawner != NULL ? gp_cpython_spawn_site() : 0;
-    if (mine != NULL && (call->coro = gp_coro_new(&birth)) != NULL) {
+    birth.entry = birth.spawner != NULL ? gp_pool_entry(handing->work != NULL ? handing->work : function) : 0;
+    if (mine != NULL && !handing->is_plain && (call->coro = gp_coro_new(&birth)) != NULL) {
         call->id = call->coro->id;
         prof_coro_ready(call->coro);
     }
@@ -128,10 +154,11 @@ static gp_py_t *pool_calls_hand_over(gp_py_t *function)
 }
 
 // A tuple with the function at `at` handed over; NULL and an error when memory is short.
-static gp_py_t *pool_calls_with_handed(gp_py_t *tuple, ptrdiff_t at)
+static gp_py_t *pool_calls_with_handed(gp_py_t *tuple, ptrdiff_t at, uint32_t pool)
 {
     enum { ITEMS_MAX = 5 };
-    gp_py_t *items[ITEMS_MAX] = {NULL}, *mine = pool_calls_hand_over(gp_py.tuple_item(tuple, at));
+    gp_py_t *items[ITEMS_MAX] = {NULL},
+            *mine = gp_pools_hand_over(gp_py.tuple_item(tuple, at), &(gp_handing_t){.pool = pool});
     ptrdiff_t count = gp_py.tuple_size(tuple);
     for (ptrdiff_t i = 0; i < count && i < ITEMS_MAX; i++)
         items[i] = i == at ? mine : gp_py.tuple_item(tuple, i);
@@ -140,9 +167,10 @@ static gp_py_t *pool_calls_with_handed(gp_py_t *tuple, ptrdiff_t at)
     return copy;
 }
 
-static gp_py_t *pool_calls_call_with_handed(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t at)
+static gp_py_t *pool_calls_call_with_handed(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t at,
+                                            uint32_t pool)
 {
-    gp_py_t *copy = pool_calls_with_handed(args, at);
+    gp_py_t *copy = pool_calls_with_handed(args, at, pool);
     gp_py_t *result = copy != NULL ? gp_py.call_with(real, copy, keywords) : NULL;
     gp_py.drop(copy);
     return result;
@@ -166,7 +194,7 @@ static gp_py_t *pool_calls_on_item(gp_py_t *real, gp_py_t *args, gp_py_t *keywor
 {
     ptrdiff_t count = pool_calls_is_wanted() ? gp_py.tuple_size(args) : 0;
     if (count == 5)
-        return pool_calls_call_with_handed(real, args, keywords, 2);
+        return pool_calls_call_with_handed(real, args, keywords, 2, gp_pool_of_submit());
     if (count > 0 && count != 3) {
         static gp_not_known_t fact;
         gp_not_known_tell(&fact,
@@ -174,7 +202,7 @@ static gp_py_t *pool_calls_on_item(gp_py_t *real, gp_py_t *args, gp_py_t *keywor
     }
     if (count != 3 || !pool_calls_is_tuple(gp_py.tuple_item(args, 2), 3) || !pool_calls_may_hand_tasks())
         return gp_py.call_with(real, args, keywords);
-    gp_py_t *task = pool_calls_with_handed(gp_py.tuple_item(args, 2), 0), *copy = NULL;
+    gp_py_t *task = pool_calls_with_handed(gp_py.tuple_item(args, 2), 0, gp_pool_of_submit()), *copy = NULL;
     if (task != NULL)
         copy = gp_py.tuple_pack(3, gp_py.tuple_item(args, 0), gp_py.tuple_item(args, 1), task);
     gp_py_t *result = copy != NULL ? gp_py.call_with(real, copy, keywords) : NULL;
@@ -203,13 +231,13 @@ static gp_py_t *pool_calls_on_interpreter(gp_py_t *real, gp_py_t *args, gp_py_t 
 }
 
 // The last argument of a queue's pool_calls_put(), where it is a tuple of four: with its function handed over.
-static gp_py_t *pool_calls_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t at)
+static gp_py_t *pool_calls_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t at, uint32_t pool)
 {
     ptrdiff_t count = gp_py.tuple_size(args);
     gp_py_t *item = count > 0 ? gp_py.tuple_item(args, count - 1) : NULL;
     if (!pool_calls_is_wanted() || item == NULL || !pool_calls_is_tuple(item, 4))
         return gp_py.call_with(real, args, keywords);
-    gp_py_t *copied = pool_calls_with_handed(item, at), *copy = NULL, *result = NULL;
+    gp_py_t *copied = pool_calls_with_handed(item, at, pool), *copy = NULL, *result = NULL;
     if (copied != NULL)
         copy = count == 1 ? gp_py.tuple_pack(1, copied) : gp_py.tuple_pack(2, gp_py.tuple_item(args, 0), copied);
     if (copy != NULL)
@@ -222,13 +250,27 @@ static gp_py_t *pool_calls_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, 
 // eventlet.tpool: queue.put((event, function, args, keywords))
 static gp_py_t *pool_calls_on_tpool_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
-    return pool_calls_put(real, args, keywords, 1);
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "eventlet.tpool");
+    gp_py_t *threads = module != NULL ? gp_py.get_attr(module, "_nthreads") : NULL;
+    double size = threads != NULL ? gp_py.number(threads) : 0;
+    gp_py.error_clear();
+    gp_py.drop(threads);
+    return pool_calls_put(real, args, keywords, 1, gp_pool_number("eventlet.tpool", size >= 1 ? (uint32_t)size : 0));
 }
 
 // gevent: Queue.put(queue, (function, args, keywords, result))
 static gp_py_t *pool_calls_on_gevent_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
-    return pool_calls_put(real, args, keywords, 0);
+    return pool_calls_put(real, args, keywords, 0, gp_pool_number("gevent.threadpool", 0));
+}
+
+gp_py_t *gp_pools_token(void)
+{
+    static call_t none;
+    gp_py_t *capsule = gp_py.capsule_new(&none, name, NULL);
+    if (capsule == NULL)
+        gp_py.error_clear();
+    return capsule;
 }
 
 bool gp_pools_replace(const char *module_name, const char *holder_name, const char *attribute, gp_py_method_t *mine,
@@ -266,6 +308,7 @@ static void pool_calls_look(void)
                        gp_pools_replace("concurrent.futures.interpreter", "WorkerContext", "run", &interpreter, true);
     has_futurist = has_futurist || gp_pools_replace("futurist._utils", "WorkItem", "__init__", &item, true);
     has_gevent = has_gevent || gp_pools_replace("gevent._threading", "Queue", "put", &gevent, true);
+    gp_queue_calls_look();
     gp_pools_replace("eventlet.tpool", "_reqq", "put", &tpool,
                      false); // a queue that comes with its first thread, and again after killall()
 }

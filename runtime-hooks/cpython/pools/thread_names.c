@@ -15,6 +15,7 @@
 #include "interpreter/inittab.h"
 #include "interpreter/task_step.h"
 #include "pools/pool_calls.h"
+#include "pools/thread_calls.h"
 
 enum { KINDS = GP_PY_VARARGS | GP_PY_KEYWORDS, ACTIVE_MAX = 1 << 16, WAITING_MAX = 256 };
 
@@ -74,8 +75,7 @@ static gp_thread_t *thread_names_thread_of(gp_py_t *object)
     return thread;
 }
 
-// Copy what a Thread object is called. Returns false: it has no name that says anything.
-static bool thread_names_read(gp_py_t *object, char name[GP_CORO_NAME_SIZE])
+bool gp_thread_names_read(gp_py_t *object, char name[GP_CORO_NAME_SIZE])
 {
     gp_py_t *text = gp_py.get_attr(object, "_name");
     const char *utf8 = text != NULL && gp_py_type(text) == gp_py.text_type ? gp_py.utf8(text, NULL) : NULL;
@@ -99,7 +99,8 @@ static void thread_names_give(gp_thread_t *thread, const char *name)
 // Does a green thread run? The thread below it has another name.
 static bool thread_names_is_green(void)
 {
-    return gp_greenlet_running(&gp_step_here).coro != NULL;
+    const gp_greenlet_t running = gp_greenlet_running(&gp_step_here);
+    return running.coro != NULL && !gp_pools_is_call(&running);
 }
 
 // Thread._set_native_id(thread), by the new thread
@@ -111,7 +112,7 @@ static gp_py_t *thread_names_on_native_id(gp_py_t *real, gp_py_t *args, gp_py_t 
     gp_py_t *object = gp_py.tuple_item(args, 0);
     gp_thread_t *thread = thread_names_thread_of(object);
     char name[GP_CORO_NAME_SIZE];
-    if (thread != NULL && thread == gp_thread_self && thread_names_read(object, name))
+    if (thread != NULL && thread == gp_thread_self && gp_thread_names_read(object, name))
         thread_names_give(thread, name);
     return result;
 }
@@ -122,9 +123,9 @@ static gp_py_t *thread_names_on_name(gp_py_t *real, gp_py_t *args, gp_py_t *keyw
     char before[GP_CORO_NAME_SIZE] = "", now[GP_CORO_NAME_SIZE], given[GP_CORO_NAME_SIZE] = "";
     gp_py_t *object = gp_py.tuple_size(args) == 2 ? gp_py.tuple_item(args, 0) : NULL;
     gp_thread_t *thread = object != NULL ? thread_names_thread_of(object) : NULL;
-    bool was_good = thread != NULL && thread_names_read(object, before);
+    bool was_good = thread != NULL && gp_thread_names_read(object, before);
     gp_py_t *result = gp_py.call_with(real, args, keywords);
-    if (result == NULL || !was_good || !thread_names_read(object, now))
+    if (result == NULL || !was_good || !gp_thread_names_read(object, now))
         return result;
     gp_coro_name_get(thread->root, given);
     if (strcmp(given, before) == 0 || (given[0] == '\0' && strcmp(before, "MainThread") == 0))
@@ -167,16 +168,22 @@ static bool thread_names_look(void)
     return is_there;
 }
 
-static gp_py_t *thread_names_on_start(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *thread_names_start(call_t *real, gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
 {
     thread_names_look();
-    return real_start(self, args, keywords);
+    gp_py_t *handed = gp_thread_calls_hand_over(args), *result = real(self, handed != NULL ? handed : args, keywords);
+    gp_py.drop(handed);
+    return result;
+}
+
+static gp_py_t *thread_names_on_start(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+{
+    return thread_names_start(real_start, self, args, keywords);
 }
 
 static gp_py_t *thread_names_on_joinable(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
 {
-    thread_names_look();
-    return real_joinable(self, args, keywords);
+    return thread_names_start(real_joinable, self, args, keywords);
 }
 
 static void thread_names_wrap(gp_py_method_t *method, call_t **real, call_t *mine)
@@ -209,7 +216,7 @@ static void thread_names_give_all(void)
         gp_thread_t *thread = object != NULL ? thread_names_thread_of(object) : NULL;
         pid_t tid = object != NULL ? thread_names_tid_of(object) : 0;
         char name[GP_CORO_NAME_SIZE];
-        bool is_named = tid > 0 && tid != getpid() && thread_names_read(object, name);
+        bool is_named = tid > 0 && tid != getpid() && gp_thread_names_read(object, name);
         if (is_named && thread != NULL)
             thread_names_give(thread, name);
         else if (is_named)

@@ -11,12 +11,16 @@
 #include <sys/types.h>
 
 #include "coro/coro_name.h"
+#include "interpreter/api.h"
 
 // Before Python starts: the wrapper is put in place when the module `_thread` is made.
 void gp_thread_names_prepare(void);
 
 // In a running Python, the interpreter lock held: threads that run already are named. Idempotent.
 void gp_thread_names_watch(void);
+
+// Copy what a Thread object is called. Returns false: it has no name that says anything. Caller holds the lock.
+bool gp_thread_names_read(gp_py_t *object, char name[GP_CORO_NAME_SIZE]);
 
 // See gp_language_t.thread_name.
 bool gp_thread_names_waiting(pid_t tid, char name[GP_CORO_NAME_SIZE]);

@@ -5,6 +5,7 @@
 #include "collect/hog_samples.h"
 #include "collect/modules.h"
 #include "collect/polled.h"
+#include "collect/pools.h"
 #include "collect/thread_off.h"
 #include "coro/coro_name.h"
 #include "coro/threads.h"
@@ -120,6 +121,8 @@ void gp_ring_drain_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
     gp_stack_t stack = {.locs = sample_locs};
     if (sample->depth > 0 || sample->flags & GP_SAMPLE_NOT_STARTED)
         gp_ring_drain_locate(sample, sample_locs, &stack);
+    if (sample->flags & GP_SAMPLE_NOT_STARTED && gp_coro_rare(sample->coro)->pool != 0)
+        sample_locs[0] = gp_pool_locate(gp_coro_rare(sample->coro)->pool); // in place of [not started]
     if (sample->depth > 0)
         gp_ring_drain_name(sample->coro, sample->coro_id, &stack);
     ring_drain_hand_on(sample, GP_RING_WAIT, thread, &stack);

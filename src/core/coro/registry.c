@@ -55,7 +55,7 @@ static bool registry_grow(void)
     return true;
 }
 
-static void registry_inherit(prof_coro_t *coro, prof_coro_t *spawner)
+static void registry_inherit(prof_coro_t *coro, prof_coro_t *spawner, uint64_t parent_id)
 {
     static gp_coro_context_t none;
     gp_coro_context_t *own = gp_coro_context(coro), *from = spawner != NULL ? gp_coro_context(spawner) : &none;
@@ -67,19 +67,21 @@ static void registry_inherit(prof_coro_t *coro, prof_coro_t *spawner)
         gp_coro_change(&own->trace[i], word);
     }
     gp_coro_change(&own->span, gp_ledger_edge_load(&from->span));
-    coro->parent_id = spawner != NULL ? spawner->id : 0;
+    coro->parent_id = parent_id != 0 ? parent_id : spawner != NULL ? spawner->id : 0;
     if (spawner != NULL)
         gp_coro_add(&gp_coro_rare(spawner)->spawned, 1);
 }
 
-static void registry_fill_rare(gp_coro_rare_t *rare, uintptr_t object)
+static void registry_fill_rare(gp_coro_rare_t *rare, const gp_coro_birth_t *birth)
 {
     if (rare->subject != 0)
         rare->subject = 0;
     if (atomic_load_explicit(&rare->is_gone, memory_order_relaxed) != NULL)
         atomic_store_explicit(&rare->is_gone, NULL, memory_order_relaxed);
-    if (rare->object != object)
-        rare->object = object;
+    if (rare->object != birth->object)
+        rare->object = birth->object;
+    if (rare->pool != birth->pool)
+        rare->pool = birth->pool;
 }
 
 static void registry_add_ledger(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
@@ -151,14 +153,14 @@ static void registry_fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     coro->shares_stack = birth->shares_stack;
     coro->is_loop = 0;
     coro->entry = birth->entry;
-    registry_fill_rare(gp_coro_rare(coro), birth->object);
+    registry_fill_rare(gp_coro_rare(coro), birth);
     coro->birth_ticks = gp_ticks();
     gp_ledger_begin(coro, coro->birth_ticks);
     gp_ledger_edge_store(&coro->ready_ticks, birth->kind == GP_CORO_ANNOUNCED ? coro->birth_ticks : 0);
     coro->spawn_site = (uint16_t)birth->spawn_site;
     coro->region_kind = (uint8_t)birth->region_kind;
     gp_coro_name_set(coro, birth->name);
-    registry_inherit(coro, birth->spawner);
+    registry_inherit(coro, birth->spawner, birth->parent_id);
 }
 
 // A stack carved out of the calling thread's own?

@@ -18,7 +18,9 @@ typedef struct gp_coro_birth { // what a new coroutine starts with
     uintptr_t object;          // of its language, 0 = none
     const char *name;          // NULL = none
     prof_coro_t *spawner;      // source of trace and scope, NULL = none
+    uint64_t parent_id;        // another one than the spawner that it is a child of; 0 = the spawner's
     uint32_t spawn_site;       // where, see spawn.h; 0 = not known
+    uint32_t pool;             // of a call handed to one, see pools.h; 0 = none
     uint32_t region_kind;      // enum gp_region_kind bits, of GP_CORO_FOUND
 } gp_coro_birth_t;
 

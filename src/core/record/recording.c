@@ -14,6 +14,7 @@
 #include "base/number.h"
 #include "base/secret.h"
 #include "collect/functions.h"
+#include "collect/pools.h"
 #include "collect/sampler.h"
 #include "collect/spawn_locate.h"
 #include "collect/thread_timers.h"
@@ -229,7 +230,8 @@ uint32_t gp_recording_site(gp_recording_t *recording, uint32_t number)
 static void recording_write_origin(gp_recording_t *recording, const prof_coro_t *coro, uint64_t id)
 {
     uint32_t stack = gp_recording_site(recording, coro->spawn_site);
-    if (stack == 0 && coro->region_kind == 0)
+    gp_loc_t pool = gp_pool_locate(gp_coro_rare(coro)->pool);
+    if (stack == 0 && coro->region_kind == 0 && pool == 0)
         return;
     gp_origin_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_ORIGINS, sizeof(*record));
     if (record == NULL)
@@ -237,6 +239,14 @@ static void recording_write_origin(gp_recording_t *recording, const prof_coro_t 
     record->coro_id = id;
     record->stack_id = stack;
     record->region = coro->region_kind;
+    record->pool = pool;
+}
+
+static gp_loc_t recording_locate_entry(const prof_coro_t *coro)
+{
+    if (gp_language_is_frame(coro->entry))
+        return gp_language_of(gp_language_number(coro->entry))->locate(coro->entry, coro->birth_ticks);
+    return coro->entry != 0 ? gp_modules_locate(coro->entry) : 0;
 }
 
 // The index of a thread's own stack, which may be met before its thread: in the next part of a recording.
@@ -261,7 +271,7 @@ void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id
     gp_coro_name_get(coro, name);
     record->id = id;
     record->parent_id = coro->parent_id;
-    record->entry = coro->entry != 0 ? gp_modules_locate(coro->entry) : 0;
+    record->entry = recording_locate_entry(coro);
     record->stack_lo = coro->lo;
     record->stack_bytes = coro->hi - coro->lo;
     record->birth_ns = gp_recording_since(recording, coro->birth_ticks);

@@ -136,6 +136,14 @@ static void session_records_take_lasting(gp_recording_t *recording, prof_coro_t 
     gp_session_report_ledger(recording, coro, id, &ledger);
 }
 
+// Ready time of a call before it began was time in the queue of its pool.
+static gp_share_t session_records_share(const gp_sample_t *sample, gp_share_t share)
+{
+    bool is_queued =
+        share.kind == GP_KIND_READY && sample->flags & GP_SAMPLE_NOT_STARTED && gp_coro_rare(sample->coro)->pool != 0;
+    return is_queued ? (gp_share_t){GP_KIND_QUEUED, share.weight_ns} : share;
+}
+
 void gp_session_take_sample(gp_recording_t *recording, const gp_sample_t *sample, gp_thread_t *thread,
                             const gp_stack_t *stack, const gp_share_t *shares, size_t count)
 {
@@ -150,7 +158,7 @@ void gp_session_take_sample(gp_recording_t *recording, const gp_sample_t *sample
     for (size_t i = 0; i < count; i++) {
         gp_sample_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_SAMPLES, sizeof(*record));
         if (record != NULL)
-            gp_ring_to_sample(record, sample, shares[i], &clock, refs);
+            gp_ring_to_sample(record, sample, session_records_share(sample, shares[i]), &clock, refs);
     }
     if (thread == NULL)
         session_records_take_lasting(recording, sample->coro, sample->coro_id);

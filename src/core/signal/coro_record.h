@@ -158,6 +158,8 @@ typedef struct gp_coro_rare {
     // `subject` is the hook's.
     bool (*_Atomic is_gone)(const struct prof_coro *coro);
     uintptr_t subject;
+    uint32_t
+        pool; // of a call handed to a pool of threads: src/core/collect/pools.h; 0 = it is none. Constant while live
 } gp_coro_rare_t;
 
 enum {

@@ -12,6 +12,8 @@ const STATE_LOOKS = [
     { hue: 180, text: "waiting", dark: 22 },
     { hue: 120, text: "blocked", dark: 23, dots: true },
     { hue: 330, text: "gil", dark: 27, dots: true },
+    { hue: 20, text: "lock", dark: 27, dots: true },
+    { hue: 250, text: "queued", dark: 30, stripes: true },
 ];
 
 /** @param {string} text */

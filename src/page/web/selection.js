@@ -15,15 +15,16 @@
 const WEIGHTS = {
     cpu: { name: "cpu", text: "CPU", what: "time on the CPU", states: [STATE.running] },
     wall: { name: "wall", text: "Wall", what: "wall clock time: on the CPU, ready, parked and blocked",
-            states: [0, 1, 2, 3, 4, 5, 6] },
+            states: [0, 1, 2, 3, 4, 5, 6, 7, 8] },
     parked: { name: "parked", text: "Parked", what: "time parked: waiting for something to happen", states: [STATE.parked, STATE.waiting] },
-    ready: { name: "ready", text: "Ready", what: "time ready to run, but not running", states: [STATE.ready, STATE.preempted] },
+    ready: { name: "ready", text: "Ready", what: "time ready to run, but not running, also in the queue of a pool of threads",
+             states: [STATE.ready, STATE.preempted, STATE.queued] },
     blocked: { name: "blocked", text: "Blocked", what: "time for which a coroutine held its thread asleep, or at the interpreter's lock",
-               states: [STATE.blocked, STATE.gil] },
+               states: [STATE.blocked, STATE.gil, STATE.lock] },
     delay: { name: "delay", text: "Victims' time", what: "time for which others were ready and had to wait, at the stacks that kept them waiting",
-             states: [0, 1, 2, 3, 4, 5, 6] },
+             states: [0, 1, 2, 3, 4, 5, 6, 7, 8] },
     path: { name: "path", text: "Critical path", what: "latency of requests, each nanosecond at the stack that it was spent in",
-            states: [0, 1, 2, 3, 4, 5, 6] },
+            states: [0, 1, 2, 3, 4, 5, 6, 7, 8] },
 };
 
 /** How each key of a selection stands in the URL's hash. */

@@ -59,7 +59,7 @@
  * @property {[string, string, number, number][]} columns
  */
 
-const STATE = { running: 0, preempted: 1, parked: 2, ready: 3, waiting: 4, blocked: 5, gil: 6 };
+const STATE = { running: 0, preempted: 1, parked: 2, ready: 3, waiting: 4, blocked: 5, gil: 6, lock: 7, queued: 8 };
 const FRAME = { native: 0, language: 1, pseudo: 2 };
 const CORO = { thread: 1, folded: 2 };
 const REQUEST = { about: 1, cut: 2, failed: 4 };

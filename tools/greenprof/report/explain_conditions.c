@@ -14,7 +14,7 @@ typedef struct condition {
 
 // Conditions on time, and on numbers; a kind of finding is a time where it has a unit, else a number.
 static const char known[] =
-    "victim, p99, findings, held-loop, blocking-call, starved, repeated-call, retries, growing, "
+    "victim, p99, findings, held-loop, blocking-call, full-pool, starved, repeated-call, retries, growing, "
     "lost-data, no-names, start-up or hot-code";
 
 static bool explain_conditions_is_known(const char *name)

@@ -31,7 +31,7 @@ static gp_by_t input_by_of(const char *by)
         {"request", GP_BY_REQUEST},     {"critical-path", GP_BY_CRITICAL_PATH},
         {"service", GP_BY_COROUTINE}, // a store's: see ask_store()
         {"host", GP_BY_COROUTINE},      {"version", GP_BY_COROUTINE},
-        {"endpoint", GP_BY_COROUTINE},
+        {"endpoint", GP_BY_COROUTINE},  {"pool", GP_BY_POOL},
     };
     for (size_t i = 0; by != NULL && i < sizeof(all) / sizeof(all[0]); i++)
         if (strcmp(by, all[i].name) == 0)
@@ -316,6 +316,8 @@ int gp_input_open(gp_input_t *source, const gp_arguments_t *arguments, unsigned 
         status = gp_usage_error(arguments->command->name, "--by %s: --thread chooses no requests", arguments->by);
     if (status == 0 && by == GP_BY_REQUEST && arguments->focus.count + arguments->ignore.count > 0)
         status = gp_usage_error(arguments->command->name, "--by request: --focus and --ignore choose no requests");
+    if (status == 0 && by == GP_BY_POOL && source->choice[0] != '\0')
+        status = gp_usage_error(arguments->command->name, "--by pool: %s chooses no pools", source->choice);
     if (status == 0 && arguments->focus.count > GP_FOCUS_MAX)
         status = gp_usage_error(arguments->command->name, "--focus: more than %d", GP_FOCUS_MAX);
     if (status == 0)

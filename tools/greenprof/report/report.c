@@ -124,6 +124,8 @@ static int report_print_table(const gp_input_t *source, const gp_report_t *repor
         return gp_report_print_traces(source, sums, &options);
     case GP_BY_REQUEST:
         return gp_report_print_requests(source, &options);
+    case GP_BY_POOL:
+        return gp_report_print_pools(source, &options);
     case GP_BY_CRITICAL_PATH:
     case GP_BY_NONE:
     case GP_BY_SPAN:
@@ -167,6 +169,8 @@ int gp_command_report(const gp_arguments_t *arguments)
         arguments->by != NULL && arguments->operand_count == 1 && gp_store_is_url(arguments->operands[0])
             ? arguments->by
             : "";
+    if (status == 0 && strcmp(of_store, "pool") == 0)
+        status = gp_usage_error("report", "--by pool: a store has no pools; take the captures");
     if (status == 0 && strcmp(of_store, "victim-time") == 0)
         status = gp_store_print_delays(arguments);
     if (status == 0 && strcmp(of_store, "request") == 0) {

@@ -39,7 +39,7 @@ static uint64_t report_groups_column_of(const group_t *group, gp_sort_t sort)
     static const enum gp_sample_kind kinds[] = {
         [GP_SORT_CPU] = GP_KIND_CPU,     [GP_SORT_BLOCKED] = GP_KIND_BLOCKED, [GP_SORT_PREEMPTED] = GP_KIND_PREEMPTED,
         [GP_SORT_READY] = GP_KIND_READY, [GP_SORT_PARKED] = GP_KIND_PARKED,   [GP_SORT_WAITING] = GP_KIND_WAITING,
-        [GP_SORT_GIL] = GP_KIND_GIL,
+        [GP_SORT_GIL] = GP_KIND_GIL,     [GP_SORT_QUEUED] = GP_KIND_QUEUED,
     };
     if (sort == GP_SORT_WALL)
         return group->wall_ns;
@@ -50,6 +50,7 @@ static uint64_t report_groups_column_of(const group_t *group, gp_sort_t sort)
 
 static bool wall;    // whether the wall clock is shown
 static bool has_gil; // whether a thread waited for the lock of its interpreter
+static bool has_queued;
 
 // The pstats keys that make sense here: calls, time, name. Time is the ledger's.
 static int report_groups_compare(const void *left, const void *right)
@@ -87,14 +88,16 @@ static void report_groups_print_seconds(uint64_t ns, bool known)
 // The parts add up to wall.
 static void report_groups_print_ledger(const group_t *group)
 {
-    static const enum gp_sample_kind kinds[] = {
-        GP_KIND_CPU,    GP_KIND_BLOCKED, GP_KIND_PREEMPTED, GP_KIND_READY,
-        GP_KIND_PARKED, GP_KIND_WAITING, GP_KIND_GIL}; // the last one where there is any
+    static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,   GP_KIND_BLOCKED, GP_KIND_PREEMPTED,
+                                                GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING,
+                                                GP_KIND_GIL,   GP_KIND_QUEUED}; // the last two where there is any
     // Nothing said when it became ready: all of it is "waiting".
     bool undivided = group->parts_ns[GP_KIND_WAITING] > 0 && group->parts_ns[GP_KIND_READY] == 0 &&
                      group->parts_ns[GP_KIND_PARKED] == 0;
     gp_print_seconds(group->wall_ns, 9);
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) - !has_gil; i++) {
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if ((kinds[i] == GP_KIND_GIL && !has_gil) || (kinds[i] == GP_KIND_QUEUED && !has_queued))
+            continue;
         bool divided = kinds[i] == GP_KIND_READY || kinds[i] == GP_KIND_PARKED;
         bool waits = divided || kinds[i] == GP_KIND_WAITING;
         report_groups_print_seconds(group->parts_ns[kinds[i]], !(waits && group->polled) && !(divided && undivided));
@@ -238,16 +241,19 @@ static int report_groups_print_groups(const gp_input_t *source, const gp_table_o
         return -ENOMEM;
     sorting = options;
     has_gil = dataset->has_gil;
+    has_queued = dataset->has_queued;
     if (count > 0)
         qsort(groups, count, sizeof(*groups), report_groups_compare);
     for (size_t i = 0; i < count; i++)
         rows[i] = (uint32_t)i;
     report_groups_print_order(options);
     count = gp_restrictions_apply(options->restrictions, rows, count, report_groups_name_of, groups);
-    const char *columns = !(exact && wall) ? COLUMNS_CPU
-                          : has_gil        ? COLUMNS_WALL "      gil" COLUMNS_SLICES
-                                           : COLUMNS_WALL COLUMNS_SLICES;
-    printf("\n%s%s %s\n", cores_s > 0 ? "   cores " : "", columns, layout->columns);
+    printf("\n%s", cores_s > 0 ? "   cores " : "");
+    if (exact && wall)
+        printf("%s%s%s%s", COLUMNS_WALL, has_gil ? "      gil" : "", has_queued ? "   queued" : "", COLUMNS_SLICES);
+    else
+        printf("%s", COLUMNS_CPU);
+    printf(" %s\n", layout->columns);
     for (size_t i = 0; i < count; i++) {
         if (cores_s > 0)
             printf("%8.3f ", (double)groups[rows[i]].sampled_ns / 1e9 / cores_s);

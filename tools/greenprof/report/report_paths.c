@@ -33,7 +33,7 @@ static const char *report_paths_state_of(const gp_report_t *report, const gp_rep
 {
     static const char *const states[] = {
         "ready",        "parked",    "waiting", "blocked", "preempted", "not started", "at another request",
-        "not recorded", "not known", "gil"};
+        "not recorded", "not known", "gil",     "queued"};
     for (uint32_t back = 1; back <= 2 && back < row->depth; back++) {
         const char *leaf = report->frames[row->frames[row->depth - back]].function;
         for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
@@ -183,7 +183,7 @@ const char *gp_report_path_state(const gp_path_segment_t *segment)
     static const char *const texts[GP_KIND_COUNT] = {
         [GP_KIND_CPU] = "running",     [GP_KIND_PREEMPTED] = "preempted", [GP_KIND_PARKED] = "parked",
         [GP_KIND_WAITING] = "waiting", [GP_KIND_READY] = "ready",         [GP_KIND_BLOCKED] = "blocked",
-        [GP_KIND_GIL] = "gil"};
+        [GP_KIND_GIL] = "gil",         [GP_KIND_QUEUED] = "queued"};
     return segment->flags & (GP_PATH_UNRECORDED | GP_PATH_UNKNOWN) ? "unknown" : texts[segment->state];
 }
 
@@ -192,6 +192,11 @@ void gp_report_print_path_stack(const gp_input_t *source, const gp_path_segment_
     const gp_dataset_t *dataset = source->dataset;
     const gp_facts_stack_t *stack =
         segment->stack != GP_INDEX_NONE ? &dataset->facts.stacks.items[segment->stack] : NULL;
+    if (stack == NULL && segment->state == GP_KIND_QUEUED) {
+        const gp_facts_coro_t *coro = &dataset->facts.coros.items[segment->coro];
+        gp_print_text(gp_report_loc_name(dataset, source->symbolizer, coro->pool));
+        return;
+    }
     if (stack == NULL) {
         printf("%s", segment->flags & GP_PATH_NOT_STARTED  ? "[not started]"
                      : segment->flags & GP_PATH_UNRECORDED ? "[not recorded]"

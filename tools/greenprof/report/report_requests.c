@@ -29,13 +29,13 @@ static uint64_t report_requests_column_of(const gp_request_t *request, gp_sort_t
     static const enum gp_sample_kind kinds[] = {
         [GP_SORT_CPU] = GP_KIND_CPU,     [GP_SORT_BLOCKED] = GP_KIND_BLOCKED, [GP_SORT_PREEMPTED] = GP_KIND_PREEMPTED,
         [GP_SORT_READY] = GP_KIND_READY, [GP_SORT_PARKED] = GP_KIND_PARKED,   [GP_SORT_WAITING] = GP_KIND_WAITING,
-        [GP_SORT_GIL] = GP_KIND_GIL,
+        [GP_SORT_GIL] = GP_KIND_GIL,     [GP_SORT_QUEUED] = GP_KIND_QUEUED,
     };
     if (sort == GP_SORT_SWITCHES)
         return request->ledger.switches;
     if (sort < GP_SORT_WALL || sort == GP_SORT_WALL || sort == GP_SORT_LONGEST)
         return report_requests_latency_of(request);
-    return gp_ledger_kind_ns(&request->ledger, kinds[sort]);
+    return gp_request_ns(request, kinds[sort]);
 }
 
 static int report_requests_compare(const void *left, const void *right)
@@ -64,19 +64,26 @@ static const char *report_requests_status_of(const gp_dataset_t *dataset, const 
     return flags & GP_SPAN_FAILED ? "failed" : flags & GP_SPAN_REPAIRED ? "repaired" : "ok";
 }
 
+static bool report_requests_has(const gp_dataset_t *dataset, enum gp_sample_kind kind)
+{
+    return (kind != GP_KIND_GIL || dataset->has_gil) && (kind != GP_KIND_QUEUED || dataset->has_queued);
+}
+
 static void report_requests_print_request(const gp_input_t *source, const request_row_t *row)
 {
-    static const enum gp_sample_kind kinds[] = {
-        GP_KIND_CPU,    GP_KIND_BLOCKED, GP_KIND_PREEMPTED, GP_KIND_READY,
-        GP_KIND_PARKED, GP_KIND_WAITING, GP_KIND_GIL}; // the last one where there is any
+    static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,   GP_KIND_BLOCKED, GP_KIND_PREEMPTED,
+                                                GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING,
+                                                GP_KIND_GIL,   GP_KIND_QUEUED}; // the last two where there is any
     const gp_request_t *request = row->request;
     char trace[64];
     gp_print_ms(report_requests_latency_of(request), 10);
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) - !source->dataset->has_gil; i++)
-        if (source->dataset->windowed)
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (!report_requests_has(source->dataset, kinds[i]))
+            continue;
+        else if (source->dataset->windowed)
             printf(" %10s", "-");
         else
-            gp_print_ms(gp_ledger_kind_ns(&request->ledger, kinds[i]), 11);
+            gp_print_ms(gp_request_ns(request, kinds[i]), 11);
     gp_report_trace_label(source->dataset, request->trace, true, trace, sizeof(trace));
     if (source->dataset->windowed)
         printf(" %10s", "-");
@@ -150,15 +157,17 @@ static void report_requests_print_rows(const gp_input_t *source, const gp_table_
     qsort(rows, count, sizeof(*rows), report_requests_compare);
     for (size_t i = 0; i < count; i++)
         numbers[i] = (uint32_t)i;
-    bool has_gil = source->dataset->has_gil;
+    bool has_gil = source->dataset->has_gil, has_queued = source->dataset->has_queued;
     printf("   %zu requests, milliseconds; cpu to %s are sums over their coroutines\n", count,
-           has_gil ? "gil" : "waiting");
+           has_queued ? "queued"
+           : has_gil  ? "gil"
+                      : "waiting");
     if (source->requests->left_out > 0)
         printf("   %zu more are not whole within the chosen time\n", source->requests->left_out);
     count = gp_restrictions_apply(options->restrictions, numbers, count, report_requests_name_of, rows);
-    printf("\n   latency        cpu    blocked    preempt      ready     parked    waiting%s coroutines   at second "
+    printf("\n   latency        cpu    blocked    preempt      ready     parked    waiting%s%s coroutines   at second "
            "status   trace                            endpoint\n",
-           has_gil ? "        gil" : "");
+           has_gil ? "        gil" : "", has_queued ? "     queued" : "");
     for (size_t i = 0; i < count; i++)
         report_requests_print_request(source, &rows[numbers[i]]);
     printf("\n");

@@ -38,6 +38,7 @@ const gp_sort_key_t gp_group_sort_keys[] = {
     {"parked", GP_SORT_PARKED, "time parked"},
     {"waiting", GP_SORT_WAITING, "time ready or parked"},
     {"gil", GP_SORT_GIL, "time waiting for the interpreter's lock"},
+    {"queued", GP_SORT_QUEUED, "time in queues of pools"},
     {"longest", GP_SORT_LONGEST, "longest time on the thread"},
     {"switches", GP_SORT_SWITCHES, "switches"},
     {NULL, GP_SORT_NONE, NULL},

@@ -23,6 +23,7 @@ typedef enum gp_sort {
     GP_SORT_PARKED,
     GP_SORT_WAITING,
     GP_SORT_GIL,
+    GP_SORT_QUEUED,
     GP_SORT_LONGEST,
     GP_SORT_SWITCHES,
 } gp_sort_t;

@@ -32,6 +32,9 @@ int gp_report_print_slices(const gp_input_t *source);
 // The table by request, and that of endpoints. Returns 0 or -ENOMEM.
 int gp_report_print_requests(const gp_input_t *source, const gp_table_options_t *options);
 
+// The tables of pools of threads. Returns 0 or -ENOMEM.
+int gp_report_print_pools(const gp_input_t *source, const gp_table_options_t *options);
+
 // The part above the functions of critical paths: by state and by coroutine and, for a single request, the path itself.
 // Its data come while the rows are made: begin, make the report with the options, print, free.
 typedef struct gp_shown_paths gp_shown_paths_t;

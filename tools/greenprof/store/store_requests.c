@@ -32,7 +32,7 @@ static void store_requests_print_path(const gp_ask_request_t *request)
     static const char *const words[GP_KIND_COUNT] = {
         [GP_KIND_CPU] = "running",     [GP_KIND_PREEMPTED] = "preempted", [GP_KIND_PARKED] = "parked",
         [GP_KIND_WAITING] = "waiting", [GP_KIND_READY] = "ready",         [GP_KIND_BLOCKED] = "blocked",
-        [GP_KIND_GIL] = "gil"};
+        [GP_KIND_GIL] = "gil",         [GP_KIND_QUEUED] = "queued"};
     uint64_t left[GP_KIND_COUNT], whole = 0;
     char text[96] = "-";
     size_t len = 0;

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Full pools of threads: how long each request's call was in the queue, in every place that tells, and who was at work meanwhile."""
+import json
+import re
+import unittest
+
+import support
+import measured
+
+support.require_package()
+
+SHARE, SLACK = 0.03, 0.001  # of what the program measured, and seconds
+REQUESTS, SIZE = 8, 2
+
+
+class Pool(measured.Case):
+    """Of a program that says what it measured."""
+    how, size = "futures", SIZE
+
+    @classmethod
+    def setUpClass(cls):
+        cls.run_ = support.Run("pools.py", cls.size, cls.how, options=("--clock", "wall"))
+        lines = [line.split() for line in cls.run_.output.splitlines()]
+        cls.truth = {f"GET /{i}": tuple(map(float, numbers)) for _, i, *numbers in lines}
+        assert len(cls.truth) == REQUESTS, cls.run_.output
+
+    def check_queued(self, what, seconds, least, most, slack=SLACK):
+        """What lies between the two, which the program measured on both sides of the moment of handing over."""
+        self.at_least(what, seconds, (1 - SHARE) * least, slack)
+        self.at_most(what, seconds, (1 + SHARE) * most, slack)
+
+    def requests(self):
+        """{name: {column: milliseconds}} of the table by request."""
+        lines = self.run_.report("--by", "request").splitlines()
+        columns = next(line.split() for line in lines if re.match(" +latency .* queued ", line))
+        rows = [line.split() for line in lines if re.match(r" +\d.* ok .* GET /\d$", line)]
+        return {" ".join(row[-2:]): dict(zip(columns, map(float, row[:columns.index("coroutines")]))) for row in rows}
+
+    def test_ledger(self):
+        requests = self.requests()
+        self.assertEqual(set(requests), set(self.truth))
+        for name, (latency, least, most, worked) in self.truth.items():
+            self.check_queued(f"queued of {name}", requests[name]["queued"] / 1e3, least, most)
+            self.assertEqual(requests[name]["ready"], 0 if self.how == "futures" else requests[name]["ready"])
+
+    def test_path(self):
+        stacks = self.run_.folded("--by", "critical-path").stacks
+        for name, (latency, least, most, worked) in self.truth.items():
+            of_request = [(stack, weight) for stack, weight in stacks if name in stack[0]]
+            in_queue = sum(weight for stack, weight in of_request if "[queued]" in stack)
+            at_work = sum(weight for stack, weight in of_request if "[coroutine query]" in stack and "[queued]" not in stack)
+            self.check_queued(f"queued on the path of {name}", in_queue, least, most)
+            self.near(f"at work on the path of {name}", at_work, worked, SHARE, SLACK)
+            self.near(f"path of {name}", sum(weight for _, weight in of_request), latency, 0.02, SLACK)
+
+    def test_graph(self):
+        least, most = (sum(truth[i] for truth in self.truth.values()) for i in (1, 2))
+        stacks = [(stack, weight) for stack, weight in self.run_.folded("--clock", "wall").stacks if stack[-1] == "[queued]"]
+        self.assertEqual({tuple(stack) for stack, _ in stacks}, {("query", f"[pool db of {self.size}]", "[queued]")})
+        self.check_queued("queued in the graph", sum(weight for _, weight in stacks), least, most, SLACK * REQUESTS)
+
+
+    def test_pools(self):
+        """The pool's own row, and the function that held its workers."""
+        text = self.run_.report("--by", "pool")
+        row = re.search(r"^ +(\d+) +([\d.]+) +[\d.]+ +(\d+) +(\d+) +([\d.]+) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +(\d+) db$", text, re.M)
+        size, use, most, calls, length, longest, p50, p99, last, waited, requests = map(float, row.groups())
+        least, most_queued = (sorted(truth[i] for truth in self.truth.values()) for i in (1, 2))
+        self.assertEqual((size, most, calls, longest, requests), (self.size, self.size, REQUESTS, REQUESTS - self.size, REQUESTS))
+        self.check_queued("median", p50 / 1e3, least[REQUESTS // 2 - 1], most_queued[REQUESTS // 2 - 1])
+        self.check_queued("p99", p99 / 1e3, least[-1], most_queued[-1])
+        self.check_queued("all waits", waited / 1e3, sum(least), sum(most_queued), SLACK * REQUESTS)
+        worked = sum(truth[-1] for truth in self.truth.values())
+        held = re.search(r"^ +([\d.]+) +100\.0 +8 +[\d.]+  db: query \(.*/pools\.py:(\d+)\)$", text, re.M)
+        self.near("held", float(held[1]) / 1e3, worked, SHARE, SLACK * REQUESTS)
+
+    def test_explain(self):
+        findings = json.loads(support.command("explain", self.run_.capture, "--json"))["findings"]
+        pools = [finding for finding in findings if finding["kind"] == "full-pool"]
+        self.assertEqual([(finding["function"], finding["rank"]) for finding in pools], [("query", "finding")])
+        self.assertEqual(pools[0]["command"].split()[-2:], ["--by", "pool"])
+        self.assertRegex(pools[0]["hurt"], f"^{REQUESTS} requests")
+        self.assertNotIn("blocking-call", {finding["kind"] for finding in findings})  # a worker is no loop
+
+
+class Loop(Pool):
+    how = "to_thread"
+
+
+class Roomy(unittest.TestCase):
+    def test_a_pool_with_room_is_no_finding(self):
+        run = support.Run("pools.py", REQUESTS, "futures")
+        findings = json.loads(support.command("explain", run.capture, "--json"))["findings"]
+        self.assertNotIn("full-pool", {finding["kind"] for finding in findings})
+
+    def test_a_part_of_the_time_has_no_pools(self):
+        run = support.Run("pools.py", SIZE, "futures")
+        done = support.helpers.run([support.GREENPROF, "report", run.capture, "--by", "pool", "--from", "0.1"], status=2)
+        self.assertIn("--by pool: --from 0.1 chooses no pools", done.stderr)
+
+
+if __name__ == "__main__":
+    support.helpers.main(at_once=2)
