@@ -44,6 +44,9 @@ foreach(library libgreenprof libgreenprof-core libgreenprof-otel libgreenprof-sh
 endforeach()
 file(CONFIGURE OUTPUT ${control}/shlibs CONTENT "${shlibs}")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${control}/triggers ${control}/shlibs)
+if(DEBUGINFOD_FOUND) # the command loads it, and libcurl, with which libgreenprof-ship is linked
+  set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "libdebuginfod1 | libdebuginfod1t64")
+endif()
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "${about}
 
 This package has the libraries and the command greenprof, which profiles

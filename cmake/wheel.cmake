@@ -45,8 +45,10 @@ if(NOT GREENPROF_WHEEL_LACKS)
       file(CREATE_LINK ${archive} ${GREENPROF_WHEEL_FOLDER}/archives/lib${name}.a SYMBOLIC)
     endif()
   endforeach()
-  add_library(greenprof-found OBJECT EXCLUDE_FROM_ALL tools/wheel/found.c) # what is looked for at run time
 endif()
+
+# What is looked for at run time: by the command, few of whose subcommands need it, and by all that a wheel has.
+add_library(greenprof-found OBJECT EXCLUDE_FROM_ALL tools/wheel/found.c)
 
 # greenprof_wheel_part(TARGET [OBJECTS LIBRARY...] [ARCHIVES NAME...]): wheel-TARGET, of the same objects and those of the
 # libraries, but linked for a wheel, and first of all with these archives. Not part of a build by itself.

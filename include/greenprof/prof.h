@@ -85,10 +85,12 @@ PROF_API const char *prof_version(int *major, int *minor, int *patch);
 // Threads: any. Signals: not safe. Cost: ~2 us; the first one also starts the sampler (~1 ms).
 PROF_API prof_t *prof_start(const prof_options_t *options);
 
-// Stop a profile. On return every sample taken before the call is in it. May be called from any coroutine or thread,
+// Stop a profile. Every sample taken before the call is in it, and none after: where the scope is a request, whoever
+// dumps or resumes it waits for the last of them, and nobody else does. May be called from any coroutine or thread,
 // not only from the one that started it.
 // Returns 0; -EINVAL for NULL or a pointer that is no profile; -EALREADY when it is stopped already (nothing changes).
-// Threads: any. Signals: not safe. Cost: one hand-over to the collector thread, ~50 us.
+// Threads: any. Signals: not safe. Cost: ~1 us; in other scopes, and in exact mode, one hand-over to the collector
+// thread, ~50 us.
 PROF_API int prof_stop(prof_t *profile);
 
 // Let a stopped profile go on, with what it holds. A request profile from then on covers the calling coroutine and

@@ -67,7 +67,7 @@ void gp_hook_retire_ended(struct gp_thread *thread, uintptr_t sp);
 static inline void gp_hook_owns(prof_coro_t *coro)
 {
     uint8_t unknown = GP_OWNER_UNKNOWN;
-    if (coro != NULL)
+    if (coro != NULL && !gp_word8_is(&coro->owner, GP_OWNER_STUBS))
         atomic_compare_exchange_strong_explicit(&coro->owner, &unknown, GP_OWNER_STUBS, memory_order_relaxed,
                                                 memory_order_relaxed);
 }

@@ -133,7 +133,8 @@ static void ucontext_hook_return(ucontext_t *context)
     }
     if (*slot != gp_ucontext_start_context)
         return;
-    if (!atomic_exchange_explicit(&entry_known, true, memory_order_relaxed))
+    if (!atomic_load_explicit(&entry_known, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&entry_known, true, memory_order_relaxed))
         ucontext_add_entries();
     *slot = (uintptr_t)gp_ucontext_return;
 #else
@@ -161,18 +162,26 @@ static void ucontext_announce(ucontext_t *context, void (*entry)(void))
 #define SIXTEEN(i) FOUR(i), FOUR((i) + 4), FOUR((i) + 8), FOUR((i) + 12)
 
 // Passing more arguments than argc says is harmless: glibc copies argc of them, each as a machine word.
-PROF_API void makecontext(ucontext_t *context, void (*entry)(void), int argc, ...)
+static void ucontext_make(make_t *real_make, ucontext_t *context, void (*entry)(void), int argc, va_list list)
 {
     long a[MOST_ARGUMENTS] = {0};
-    va_list list;
-    va_start(list, argc);
     for (int i = 0; i < argc && i < MOST_ARGUMENTS; i++)
         a[i] = va_arg(list, long);
-    va_end(list);
-    make_t *real_make = GP_ORIGINAL(make_t, "makecontext");
     if (argc <= FEW_ARGUMENTS)
         real_make(context, entry, argc, SIXTEEN(0));
     else
         real_make(context, entry, argc, SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48));
+}
+
+PROF_API void makecontext(ucontext_t *context, void (*entry)(void), int argc, ...)
+{
+    make_t *real_make = GP_ORIGINAL(make_t, "makecontext");
+    va_list list;
+    va_start(list, argc);
+    if (argc <= 0)
+        real_make(context, entry, argc);
+    else
+        ucontext_make(real_make, context, entry, argc, list);
+    va_end(list);
     ucontext_announce(context, entry);
 }

@@ -27,8 +27,13 @@
 // UTF-8; addresses are texts, as not every reader has whole numbers beyond 2^53.
 #include "export/formats.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "export/output.h"
 #include "export/write/json_text.h"
+#include "export/write/text.h"
 #include "report/report_words.h"
 
 // Leave out what is empty or 0: it is not known.
@@ -141,17 +146,65 @@ static void json_put_label(gp_json_t *json, const gp_label_t *label)
     gp_json_close(json, '}');
 }
 
-static void json_put_row(gp_json_t *json, const gp_report_row_t *row)
+enum { STACKS_BYTES_MAX = 16 << 20 };
+
+typedef struct stack_text {
+    size_t at;
+    size_t len; // 0 = not made yet
+} stack_text_t;
+
+typedef struct rows {
+    gp_json_t *json;
+    gp_text_t texts;      // of stacks: those that are kept, and behind them the last one
+    size_t kept;          // bytes
+    stack_text_t *stacks; // by gp_report_row_t.path, less 1
+    size_t count, capacity;
+} rows_t;
+
+static stack_text_t json_make_stack(gp_text_t *text, const gp_report_row_t *row)
 {
+    size_t before = text->len;
+    char *begin = gp_text_extend(text, 2 + row->depth * (GP_TEXT_UINT_MAX + 1ul)), *at = begin;
+    if (begin == NULL)
+        return (stack_text_t){0};
+    *at++ = '[';
+    for (uint32_t i = 0; i < row->depth; i++) {
+        if (i > 0)
+            *at++ = ',';
+        at += gp_text_uint(at, row->frames[i]);
+    }
+    *at++ = ']';
+    text->len = before + (size_t)(at - begin);
+    return (stack_text_t){before, (size_t)(at - begin)};
+}
+
+// Rows of one stack are apart, the heaviest row comes first: its text is made once.
+static stack_text_t json_stack_of(rows_t *rows, const gp_report_row_t *row)
+{
+    while (rows->count < row->path && rows->kept < STACKS_BYTES_MAX &&
+           gp_grow(&rows->stacks, &rows->capacity, rows->count, sizeof(*rows->stacks)) == 0)
+        rows->stacks[rows->count++] = (stack_text_t){0};
+    stack_text_t *known = row->path != 0 && row->path <= rows->count ? &rows->stacks[row->path - 1] : NULL;
+    if (known != NULL && known->len > 0)
+        return *known;
+    rows->texts.len = rows->kept;
+    stack_text_t made = json_make_stack(&rows->texts, row);
+    if (known == NULL || rows->kept >= STACKS_BYTES_MAX)
+        return made;
+    rows->kept = rows->texts.len;
+    return *known = made;
+}
+
+static void json_put_row(rows_t *rows, const gp_report_row_t *row)
+{
+    gp_json_t *json = rows->json;
+    const stack_text_t stack = json_stack_of(rows, row);
     json_item_begin(json);
     gp_json_key_uint(json, "weight_ns", row->weight_ns);
     gp_json_key_uint(json, "samples", row->samples);
     json_put_index(json, "label", row->label);
     gp_json_key(json, "stack");
-    gp_json_open(json, '[');
-    for (uint32_t i = 0; i < row->depth; i++)
-        gp_json_uint(json, row->frames[i]);
-    gp_json_close(json, ']');
+    gp_json_raw(json, stack.len > 0 ? rows->texts.data + stack.at : "[]", stack.len > 0 ? stack.len : 2);
     gp_json_close(json, '}');
 }
 
@@ -217,10 +270,10 @@ static void json_put_head(gp_json_t *json, const gp_report_t *report)
 
 static int json_put_part(void *context, const gp_report_row_t *rows, size_t count)
 {
-    gp_json_t *json = context;
+    rows_t *written = context;
     for (size_t i = 0; i < count; i++)
-        json_put_row(json, &rows[i]);
-    return gp_output_state(json->out);
+        json_put_row(written, &rows[i]);
+    return written->texts.failed ? -ENOMEM : gp_output_state(written->json->out);
 }
 
 int gp_json_write(const gp_report_t *report, FILE *out)
@@ -241,7 +294,10 @@ int gp_json_write(const gp_report_t *report, FILE *out)
         json_put_label(&json, &report->labels[i]);
     gp_json_close(&json, ']');
     json_array_begin(&json, "rows");
-    int result = gp_report_each_part(report, json_put_part, &json);
+    rows_t rows = {.json = &json};
+    int result = gp_report_each_part(report, json_put_part, &rows);
+    gp_text_free(&rows.texts);
+    free(rows.stacks);
     gp_json_close(&json, ']');
     json_put_calls(&json, report);
     gp_json_close(&json, '}');

@@ -23,6 +23,15 @@ class Main(Command):
     def test_version(self):
         self.assertRegex(self.succeed("--version"), r"^greenprof \d+\.\d+\.\d+\n$")
 
+    def test_few_libraries(self):
+        """Each start pays for all libraries there are; the network's and their 34 are loaded by subcommands that need them."""
+        lines = subprocess.run([GREENPROF], env={"LD_TRACE_LOADED_OBJECTS": "1"}, stdout=subprocess.PIPE, text=True).stdout
+        loaded = set(re.findall(r"^\s+(lib[^ ]*)\.so", lines, re.M))
+        self.assertIn("libc", loaded)
+        of_sanitizers = {"libasan", "libtsan", "libubsan", "libstdc++", "libgcc_s"}
+        self.assertLessEqual(loaded - of_sanitizers, {"libc", "libm", "libz", "liblzma", "libunwind", "libunwind-ptrace",
+                                                      f"libunwind-{os.uname().machine}"})
+
     def test_usage_errors(self):
         self.assertEqual(run().returncode, 2)
         self.assertEqual(run("frobnicate").returncode, 2)

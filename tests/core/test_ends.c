@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The account of a coroutine before its first slice and after its last one, on a clock that the test turns.
 #include "cmocka_all.h"
+#include "coro/announce.h"
 #include "coro/coro_ledger.h"
+#include "coro/coro_name.h"
 #include "coro/registry.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
 #include "signal/handler.h"
 #include "signal/ledger_edges.h"
+#include "signal/region.h"
 #include "signal/slice.h"
 #include "signal/wait_samples.h"
 
@@ -256,6 +259,75 @@ static void what_is_forsaken_stays_known(void **state)
     assert_int_equal(coro->id, 0);
 }
 
+static int not_sampling(void)
+{
+    return 0;
+}
+
+static prof_coro_t *announce_anew(const char *name)
+{
+    return gp_coro_announce(STACK_LO, STACK_LO + STACK_BYTES, (uintptr_t)nothing, name);
+}
+
+// Is another one, made on the same stack, the same record with another id, which is found there?
+static bool is_renewed(const char *name)
+{
+    uint64_t before = coro->id, found;
+    prof_coro_t *next = announce_anew(name);
+    assert_int_not_equal(next->id, before);
+    assert_ptr_equal(gp_region_find(STACK_LO, &found), next);
+    assert_int_equal(found, next->id);
+    bool is_same = next == coro && next->id == before + 1;
+    coro = next;
+    return is_same;
+}
+
+static void at_rest_a_stack_keeps_its_record(void **state)
+{
+    (void)state;
+    gp_ledger_t before = {0}, after = {0};
+    gp_ledger_edge_end_epoch(gp_ticks());
+    gp_coro_set_draining(not_sampling);
+    coro = announce_anew(NULL); // in place of one that was born while there was sampling
+    gp_coro_total(coro->birth_ticks - 1, &before);
+    uint64_t version = gp_region_version;
+    assert_true(is_renewed(NULL));
+    assert_int_not_equal(gp_region_version, version); // who has found the one before looks again
+    gp_coro_ends(coro, coro->id);
+    assert_true(is_renewed(NULL));
+    assert_false(gp_ledger_edge_is_over(coro));
+    gp_coro_total(coro->birth_ticks - 1, &after);
+    assert_int_equal(after.spawned, before.spawned + 2);
+    after.spawned = before.spawned;
+    assert_memory_equal(&before, &after, sizeof(before));
+}
+
+static void what_is_known_of_it_ends_with_it(void **state)
+{
+    (void)state;
+    gp_ledger_edge_end_epoch(gp_ticks());
+    gp_coro_set_draining(not_sampling);
+    coro = announce_anew(NULL);
+    is_renewed("named");
+    assert_true(gp_coro_is_named(coro));
+    is_renewed(NULL);
+    assert_false(gp_coro_is_named(coro));
+    gp_ledger_edge_store(&gp_coro_context(coro)->trace[0], 1);
+    is_renewed(NULL);
+    assert_int_equal(gp_coro_context(coro)->trace[0], 0);
+    gp_coro_add(&gp_coro_rare(coro)->spawned, 1);
+    is_renewed(NULL);
+    assert_int_equal(gp_coro_rare(coro)->spawned, 0);
+    coro->hook_mark = 7;
+    is_renewed(NULL);
+    assert_int_equal(coro->hook_mark, 0);
+    gp_slice_new_epoch();
+    gp_ledger_edge_end_epoch(gp_ticks()); // it has waited in what was recorded
+    uint64_t birth = coro->birth_ticks;
+    is_renewed(NULL);
+    assert_true(coro->birth_ticks > birth);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -272,6 +344,8 @@ int main(void)
         TEST(samples_skip_the_time_after_the_end),
         TEST(a_stack_that_is_used_again_takes_the_last_wait_back),
         TEST(what_is_forsaken_stays_known),
+        TEST(at_rest_a_stack_keeps_its_record),
+        TEST(what_is_known_of_it_ends_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

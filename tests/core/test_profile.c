@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -412,6 +413,59 @@ static void child_goes_on(void **state)
     munmap(result, sizeof(*result));
 }
 
+static long waits_of_this_thread(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+// Other locks than the collector's answer may be had late, by chance.
+static void a_request_does_not_wait_at_its_end(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 200 };
+    prof_t *keeps_sampling = prof_start(NULL);
+    long before = waits_of_this_thread();
+    for (int i = 0; i < REQUESTS; i++) {
+        prof_t *profile = prof_start(NULL);
+        assert_int_equal(prof_stop(profile), 0);
+        prof_free(profile);
+    }
+    assert_true(waits_of_this_thread() - before < REQUESTS / 2);
+    prof_free(keeps_sampling);
+}
+
+static uint64_t samples_of(prof_t *profile)
+{
+    gp_snapshot_t *snapshot = prof_core_interface()->profiles->snapshot(profile);
+    uint64_t samples = snapshot != NULL ? snapshot->samples : 0;
+    prof_core_interface()->profiles->release(snapshot);
+    return samples;
+}
+
+// Nor are its last samples lost: to who dumps it, resumes it, or inherits it.
+static void its_last_samples_are_waited_for(void **state)
+{
+    (void)state;
+    int status;
+    prof_t *first = prof_start(NULL), *second = prof_start(NULL);
+    burn(50000000);
+    assert_int_equal(prof_stop(second), 0);
+    assert_int_equal(prof_resume(second), 0);
+    assert_int_equal(prof_stop(second), 0);
+    assert_int_equal(prof_stop(first), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(samples_of(first) > 0 ? 0 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(samples_of(first) > 0);
+    assert_true(samples_of(second) > 0);
+    prof_free(first);
+    prof_free(second);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--host-owns-signal") == 0)
@@ -430,6 +484,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_thousand_at_once),
         cmocka_unit_test(host_that_owns_the_signal_keeps_it),
         cmocka_unit_test(child_goes_on),
+        cmocka_unit_test(a_request_does_not_wait_at_its_end),
+        cmocka_unit_test(its_last_samples_are_waited_for),
     };
     return measured_status(cmocka_run_group_tests(tests, NULL, NULL), argv);
 }

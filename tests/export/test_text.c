@@ -61,6 +61,20 @@ static void test_decimal(void **state)
     expect_decimal(5, 1000, 3, "0.005");
 }
 
+static void test_uint(void **state)
+{
+    (void)state;
+    const struct {
+        uint64_t value;
+        const char *text;
+    } cases[] = {{0, "0"}, {9, "9"}, {10, "10"}, {1234567890, "1234567890"}, {UINT64_MAX, "18446744073709551615"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[GP_TEXT_UINT_MAX];
+        assert_int_equal(gp_text_uint(text, cases[i].value), strlen(cases[i].text));
+        assert_memory_equal(text, cases[i].text, strlen(cases[i].text));
+    }
+}
+
 static void expect_bytes(void (*write)(FILE *), const void *expected, size_t len)
 {
     char *bytes = NULL;
@@ -160,11 +174,9 @@ static void test_xml(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_repair),
-        cmocka_unit_test(test_decimal),
-        cmocka_unit_test(test_marshal_numbers),
-        cmocka_unit_test(test_marshal_texts),
-        cmocka_unit_test(test_marshal_long_text),
+        cmocka_unit_test(test_repair),        cmocka_unit_test(test_decimal),
+        cmocka_unit_test(test_uint),          cmocka_unit_test(test_marshal_numbers),
+        cmocka_unit_test(test_marshal_texts), cmocka_unit_test(test_marshal_long_text),
         cmocka_unit_test(test_xml),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);

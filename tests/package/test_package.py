@@ -124,6 +124,7 @@ class Contents(unittest.TestCase):
         runtime, dev, python = (field(name, "Depends").split(", ") for name in ("libgreenprof0", "libgreenprof-dev", "python3-greenprof"))
         for needed in ("libc6", "libssl3", "zlib1g", "libcurl4"):  # by dpkg-shlibdeps
             self.assertTrue([one for one in runtime if re.match(needed + r"(t64)? \(>= ", one)], (needed, runtime))
+        self.assertIn("libdebuginfod1 | libdebuginfod1t64", runtime)
         self.assertFalse([one for one in runtime if re.match("python|libhiredis|libjansson", one)], "not the same in each Debian")
         self.assertEqual(dev, [same])
         self.assertIn(same, python)

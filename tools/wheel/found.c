@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
-// libcurl and libdebuginfod for what is in a wheel: the machine's own, with its certificates and its security updates,
-// looked for at the first call. Where libcurl is missing, gp_http_create() fails with ELIBACC.
+// libcurl and libdebuginfod: the machine's own, looked for at the first call. The command does so as few subcommands
+// need them, and both bring 34 libraries along; what is in a wheel, as the machine's have its certificates and its
+// security updates. Where libcurl is missing, gp_http_create() fails with ELIBACC.
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 #include <dlfcn.h>
-#include <elfutils/debuginfod.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
+#if __has_include(<elfutils/debuginfod.h>)
+#include <elfutils/debuginfod.h>
+#endif
 
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
 // libcurl-gnutls.so.4 is the same interface with another library for TLS, which Debian's git brings.
 static const char *const found_curl[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
-static const char *const found_debuginfod[] = {"libdebuginfod.so.1", NULL};
 
 static void *found_function(const char *const *libraries, const char *name)
 {
@@ -99,6 +101,9 @@ void curl_slist_free_all(struct curl_slist *list)
     found(list);
 }
 
+#if __has_include(<elfutils/debuginfod.h>)
+static const char *const found_debuginfod[] = {"libdebuginfod.so.1", NULL};
+
 debuginfod_client *debuginfod_begin(void)
 {
     FOUND(found_debuginfod, debuginfod_begin);
@@ -116,3 +121,4 @@ void debuginfod_end(debuginfod_client *client)
     FOUND(found_debuginfod, debuginfod_end);
     found(client);
 }
+#endif

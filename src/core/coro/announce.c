@@ -66,7 +66,13 @@ prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, 
     if (lo == 0 || hi <= lo)
         return NULL;
     gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_ANNOUNCED, .entry = entry, .name = name};
-    prof_coro_t *coro = gp_coro_adopt(lo, hi, entry);
+    prof_coro_t *coro = NULL;
+    if (!__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED)) {
+        birth.spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+        coro = gp_coro_renew(&birth);
+    }
+    if (coro == NULL)
+        coro = gp_coro_adopt(lo, hi, entry);
     return coro != NULL ? coro : announce_create(&birth, caller);
 }
 

@@ -106,6 +106,14 @@ static void registry_void_wait_locked(prof_coro_t *coro)
     gp_ledger_add(&gone, &told);
 }
 
+// Has nothing happened to it but its birth, or its end at rest? Then no sum changes when it goes.
+static bool registry_is_blank(prof_coro_t *coro)
+{
+    uint64_t birth = coro->birth_ticks;
+    return gp_word_is(&coro->since, birth) && gp_word_is(&coro->settled, birth) && birth > totals_asked &&
+           gp_ledger_edge_is_of_epoch(coro) && gp_word_is(&gp_coro_rare(coro)->spawned, 0);
+}
+
 static void registry_retire_locked(prof_coro_t *coro)
 {
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_relaxed);
@@ -115,17 +123,22 @@ static void registry_retire_locked(prof_coro_t *coro)
         gp_region_remove(coro);
     gp_ledger_edge_store(&coro->final_id, id);
     atomic_store_explicit(&coro->id, 0, memory_order_release);
-    uint64_t now = gp_ticks();
+    bool is_blank = registry_is_blank(coro) && (!draining || gp_ledger_edge_is_over(coro));
+    uint64_t now = is_blank && !draining ? coro->birth_ticks : gp_ticks();
     // Release: partner of the fence in the walk of a parked stack, which then sees that it is retired.
     atomic_store_explicit(&coro->final_ticks, now, memory_order_release);
-    registry_add_ledger(coro, now, &gone);
+    if (!is_blank)
+        registry_add_ledger(coro, now, &gone);
     gp_scope_quit(coro);
     registry_push(draining ? &retired_records : &free_records, coro);
 }
 
 static void registry_abandon_locked(prof_coro_t *coro)
 {
-    registry_void_wait_locked(coro);
+    if (!registry_is_blank(coro))
+        registry_void_wait_locked(coro);
+    else if (coro->kind != GP_CORO_THREAD)
+        gp_ledger_edge_store(&coro->ready_ticks, GP_EDGE_OVER);
     registry_retire_locked(coro);
 }
 
@@ -179,6 +192,47 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
         if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD && birth->kind != GP_CORO_POLLED &&
             !birth->shares_stack)
             gp_region_insert(coro);
+    }
+    gp_unlock(&gp_registry_lock);
+    return coro;
+}
+
+static bool registry_is_plain(const prof_coro_t *coro)
+{
+    gp_coro_context_t *context = gp_coro_context(coro);
+    uint64_t words = gp_ledger_edge_load(&context->trace[0]) | gp_ledger_edge_load(&context->trace[1]) |
+                     gp_ledger_edge_load(&context->span) | context->birth_trace[0] | context->birth_trace[1];
+    return words == 0 && atomic_load_explicit(&context->scope, memory_order_relaxed) == NULL;
+}
+
+// At rest, may `coro` become what is born, where it lies? Its birth is none that a recording has seen.
+static bool registry_may_renew(prof_coro_t *coro, const gp_coro_birth_t *birth)
+{
+    const gp_coro_rare_t *rare = gp_coro_rare(coro);
+    return coro->lo == birth->lo && coro->hi == birth->hi && coro->kind == GP_CORO_ANNOUNCED && coro->entry != 0 &&
+           !coro->keeps_stack && coro->birth_ticks >= gp_ledger_edge_load(&gp_ledger_edge_epoch_over) &&
+           registry_is_blank(coro) && registry_is_plain(coro) && rare->object == 0 && rare->subject == 0 &&
+           !gp_coro_is_named(coro);
+}
+
+prof_coro_t *gp_coro_renew(const gp_coro_birth_t *birth)
+{
+    if (birth->name != NULL || (birth->spawner != NULL && !registry_is_plain(birth->spawner)))
+        return NULL;
+    gp_lock(&gp_registry_lock);
+    prof_coro_t *coro = draining ? NULL : gp_region_overlap(birth->lo, birth->hi);
+    if (coro != NULL && registry_may_renew(coro, birth)) {
+        coro->entry = birth->entry;
+        coro->hook_mark = 0;
+        coro->is_loop = 0;
+        gp_ledger_edge_store(&coro->ready_ticks, coro->birth_ticks);
+        atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed);
+        coro->parent_id = birth->spawner != NULL ? birth->spawner->id : 0;
+        if (birth->spawner != NULL)
+            gp_coro_add(&gp_coro_rare(birth->spawner)->spawned, 1);
+        gp_region_renew(coro, ++last_id);
+    } else {
+        coro = NULL;
     }
     gp_unlock(&gp_registry_lock);
     return coro;

@@ -27,6 +27,10 @@ typedef struct gp_coro_birth { // what a new coroutine starts with
 // Make a live record. Regions of the same size class that it overlaps are retired. Returns NULL when memory is short.
 prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth);
 
+// At rest: the live record of exactly this region, of a coroutine of which nothing but its birth is known, becomes the
+// new one. Its birth stays, which is before all that is recorded. NULL: there is none, or something is to be kept.
+prof_coro_t *gp_coro_renew(const gp_coro_birth_t *birth);
+
 // A live record of exactly this region on which nothing has run yet: it is given the entry function and kept. NULL:
 // none.
 prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry);

@@ -81,7 +81,7 @@ static void process_resolve_if_early(void)
 //
 // Where a fork does not come through fork() (forkpty), the handlers of the inner step do both; which of the two holds
 // is settled anew for each fork.
-enum { PATIENCE_S = 2 };
+enum { PATIENCE_S = 2, SYNC_NS = 100000000 };
 
 enum { NEITHER, OUTER, INNER };
 
@@ -117,6 +117,8 @@ static void process_prepare_outer(void)
 {
     if (!process_may_hold())
         return;
+    if (gp_profiles_are_put_off()) // the child has the profiles, and no ring
+        gp_collector_sync_within(SYNC_NS);
     gp_process_fork_begins();
     forker = OUTER;
     if (process_hold_changes())

@@ -21,12 +21,19 @@
 #include "signal/language.h"
 #include "signal/slice.h"
 
+static _Atomic unsigned put_off; // stopped profiles whose last samples nobody has waited for
+
 // Is `profile` valid, and the caller in its process? In a child of _Fork() or clone() there is no collector.
 static int profile_check(const prof_t *profile)
 {
     if (!gp_process_is_open())
         return -ESRCH;
     return gp_profile_is_valid(profile) ? 0 : -EINVAL;
+}
+
+static bool profile_is_stopping(prof_t *profile)
+{
+    return atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_STOPPING;
 }
 
 static int profile_check_options(const prof_options_t *given, prof_options_t *options)
@@ -245,6 +252,7 @@ static int profile_start_uncancelled(prof_t *profile)
         error = profile_begin_run(profile, thread, coro);
         gp_drain_leave();
     }
+    atomic_store_explicit(&profile->has_sampler, error == 0, memory_order_relaxed);
     if (error != 0)
         gp_sampler_release(profile_frequency_of(profile));
     else if (profile->exact != NULL && language != NULL)
@@ -307,6 +315,8 @@ int prof_resume(prof_t *profile)
     int error = profile_check(profile);
     if (error != 0)
         return error;
+    if (profile_is_stopping(profile))
+        gp_profile_settle(profile);
     if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_STOPPED)
         return -EALREADY;
     int saved_errno = errno;
@@ -393,6 +403,12 @@ void gp_profiles_in_child(void)
     gp_profiles_each_broad(profile_keep_in_child);
 }
 
+// A request does not wait for the samples that are on their way: who reads its profile does, and who resumes it.
+static bool profile_may_put_off(const prof_t *profile)
+{
+    return profile->options.scope == PROF_SCOPE_REQUEST && profile->exact == NULL;
+}
+
 // caller: NULL = none of the program's coroutines. Caller holds the drain lock.
 static int profile_cut_locked(prof_t *profile, prof_coro_t *caller)
 {
@@ -402,6 +418,8 @@ static int profile_cut_locked(prof_t *profile, prof_coro_t *caller)
                                                  memory_order_relaxed))
         return -EALREADY;
     profile->stop_ticks = stop_ticks;
+    profile->is_put_off = profile_may_put_off(profile);
+    atomic_fetch_add_explicit(&put_off, profile->is_put_off, memory_order_relaxed);
     if (profile->options.clock == PROF_CLOCK_WALL)
         gp_profiles_count_wall(-1);
     profile_end_run(profile);
@@ -445,23 +463,46 @@ int gp_profile_cut(prof_t *profile, enum gp_cut from)
     return error;
 }
 
+static void profile_release_sampler(prof_t *profile)
+{
+    if (atomic_exchange_explicit(&profile->has_sampler, false, memory_order_relaxed))
+        gp_sampler_release(profile_frequency_of(profile));
+}
+
+bool gp_profiles_are_put_off(void)
+{
+    return atomic_load_explicit(&put_off, memory_order_relaxed) > 0;
+}
+
+static void profile_settle_locked(prof_t *profile)
+{
+    if (profile->options.scope != PROF_SCOPE_REQUEST)
+        gp_profile_unlist(profile);
+    if (profile->is_put_off)
+        atomic_fetch_sub_explicit(&put_off, 1, memory_order_relaxed);
+    profile->is_put_off = false;
+    atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
+}
+
 void gp_profile_settle(prof_t *profile)
 {
     int saved_errno = errno;
-    gp_collector_sync();
+    profile_release_sampler(profile);
+    if (profile_is_stopping(profile))
+        gp_collector_sync();
     gp_drain_enter();
-    if (profile->options.scope != PROF_SCOPE_REQUEST)
-        gp_profile_unlist(profile);
-    atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
+    if (profile_is_stopping(profile))
+        profile_settle_locked(profile);
     gp_drain_leave();
-    gp_sampler_release(profile_frequency_of(profile));
     errno = saved_errno;
 }
 
 int prof_stop(prof_t *profile)
 {
     int error = gp_profile_cut(profile, GP_CUT_HERE);
-    if (error == 0)
+    if (error == 0 && profile_may_put_off(profile))
+        profile_release_sampler(profile);
+    else if (error == 0)
         gp_profile_settle(profile);
     return error;
 }
@@ -513,9 +554,12 @@ void prof_free(prof_t *profile)
 {
     if (profile_check(profile) != 0)
         return;
-    if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_STOPPED)
+    if (atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING)
         prof_stop(profile);
+    profile_release_sampler(profile);
     gp_drain_enter();
+    if (profile_is_stopping(profile)) // samples that are on their way find no profile
+        profile_settle_locked(profile);
     profile_forget_scopes(profile);
     gp_exact_free(profile->exact);
     profile->exact = NULL;

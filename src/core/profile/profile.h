@@ -18,6 +18,9 @@ void gp_profile_ledger(prof_t *profile, gp_ledger_t *ledger);
 int gp_profile_cut(prof_t *profile, enum gp_cut from);
 void gp_profile_settle(prof_t *profile);
 
+// Is there a stopped profile whose last samples are on their way? Any thread.
+bool gp_profiles_are_put_off(void);
+
 // All profiles.
 extern const gp_sink_t gp_profile_sink;
 

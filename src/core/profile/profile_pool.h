@@ -18,7 +18,9 @@ enum gp_profile_state {
 };
 
 struct prof {
-    _Atomic int state; // enum gp_profile_state
+    _Atomic int state;        // enum gp_profile_state
+    _Atomic bool has_sampler; // what it acquired is to be released
+    bool is_put_off;          // stopped, but not settled
     prof_options_t options;
     char name[64];
 

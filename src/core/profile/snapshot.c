@@ -226,6 +226,8 @@ gp_snapshot_t *gp_profile_snapshot(prof_t *profile)
         if (gp_thread_self != NULL)
             gp_slice_settle_now(gp_thread_self);
         gp_collector_sync();
+    } else {
+        gp_profile_settle(profile);
     }
     gp_drain_enter();
     int error = snapshot_fill(owned, profile);

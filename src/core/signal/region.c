@@ -88,15 +88,30 @@ prof_coro_t *gp_region_find(uintptr_t address, uint64_t *id)
     }
 }
 
+// Its only writer holds the registry's lock: no locked instruction is needed.
+static void region_count_change(void)
+{
+    uint64_t version = atomic_load_explicit(&gp_region_version, memory_order_relaxed);
+    atomic_store_explicit(&gp_region_version, version + 1, memory_order_release);
+}
+
 static void region_begin_change(void)
 {
-    atomic_fetch_add_explicit(&gp_region_version, 1, memory_order_release);
+    region_count_change();
     atomic_thread_fence(memory_order_release);
 }
 
 static void region_end_change(void)
 {
-    atomic_fetch_add_explicit(&gp_region_version, 1, memory_order_release);
+    region_count_change();
+}
+
+void gp_region_renew(prof_coro_t *coro, uint64_t id)
+{
+    region_begin_change();
+    // Release: partner of the acquires of `id` by handlers.
+    atomic_store_explicit(&coro->id, id, memory_order_release);
+    region_end_change();
 }
 
 static void region_link_in(uint32_t link, bucket_t *bucket)

@@ -30,6 +30,9 @@ extern _Atomic uint64_t gp_region_version __attribute__((visibility("hidden")));
 void gp_region_insert(prof_coro_t *coro);
 void gp_region_remove(prof_coro_t *coro);
 
+// Give a linked record, complete but for it, another id. The same.
+void gp_region_renew(prof_coro_t *coro, uint64_t id);
+
 // A live record of the same size class that overlaps [lo, hi), or NULL. Caller holds the registry's lock.
 prof_coro_t *gp_region_overlap(uintptr_t lo, uintptr_t hi);
 

@@ -10,9 +10,9 @@
 static void json_text_begin(gp_json_t *json)
 {
     if (json->comma)
-        putc(',', json->out);
+        putc_unlocked(',', json->out);
     if (json->line)
-        putc('\n', json->out);
+        putc_unlocked('\n', json->out);
     json->comma = true;
     json->line = false;
 }
@@ -20,7 +20,7 @@ static void json_text_begin(gp_json_t *json)
 void gp_json_open(gp_json_t *json, char bracket)
 {
     json_text_begin(json);
-    putc(bracket, json->out);
+    putc_unlocked(bracket, json->out);
     json->comma = false;
 }
 
@@ -28,12 +28,22 @@ void gp_json_close(gp_json_t *json, char bracket)
 {
     json->comma = false;
     json_text_begin(json);
-    putc(bracket, json->out);
+    putc_unlocked(bracket, json->out);
 }
 
 void gp_json_line(gp_json_t *json)
 {
     json->line = true;
+}
+
+// How many bytes from `text` on are written as they are, whatever is around them.
+static size_t json_text_plain_len(const char *text)
+{
+    size_t len = 0;
+    while ((unsigned char)text[len] >= ' ' && (unsigned char)text[len] < 0x7f && text[len] != '"' &&
+           text[len] != '\\' && text[len] != '<')
+        len++;
+    return len;
 }
 
 // Write the character at `text`, which is `len` bytes of UTF-8; 0 = not UTF-8.
@@ -56,20 +66,24 @@ static void json_text_put_character(FILE *out, const char *text, size_t len)
 
 static void json_text_put_text(FILE *out, const char *text)
 {
-    putc('"', out);
+    putc_unlocked('"', out);
     while (*text != '\0') {
+        size_t plain = json_text_plain_len(text);
+        fwrite_unlocked(text, 1, plain, out);
+        text += plain;
         size_t len = gp_text_utf8_len(text);
-        json_text_put_character(out, text, len);
-        text += len ? len : 1;
+        if (*text != '\0')
+            json_text_put_character(out, text, len);
+        text += len != 0 ? len : *text != '\0';
     }
-    putc('"', out);
+    putc_unlocked('"', out);
 }
 
 void gp_json_key(gp_json_t *json, const char *key)
 {
     json_text_begin(json);
     json_text_put_text(json->out, key);
-    putc(':', json->out);
+    putc_unlocked(':', json->out);
     json->comma = false;
 }
 
@@ -81,8 +95,9 @@ void gp_json_text(gp_json_t *json, const char *text)
 
 void gp_json_uint(gp_json_t *json, uint64_t value)
 {
+    char text[GP_TEXT_UINT_MAX];
     json_text_begin(json);
-    fprintf(json->out, "%" PRIu64, value);
+    fwrite_unlocked(text, 1, gp_text_uint(text, value), json->out);
 }
 
 void gp_json_int(gp_json_t *json, int64_t value)

@@ -74,6 +74,17 @@ void gp_text_put_line(FILE *out, const char *text)
     }
 }
 
+size_t gp_text_uint(char *out, uint64_t value)
+{
+    char digits[GP_TEXT_UINT_MAX];
+    size_t at = sizeof(digits);
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    memcpy(out, digits + at, sizeof(digits) - at);
+    return sizeof(digits) - at;
+}
+
 size_t gp_text_decimal(char *out, uint64_t ns, uint64_t unit_ns, unsigned digits)
 {
     uint64_t scale = 1;

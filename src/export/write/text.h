@@ -22,6 +22,13 @@ size_t gp_text_repair(char *out, const char *text);
 // Write a text as a part of a line: repaired, control characters replaced by spaces.
 void gp_text_put_line(FILE *out, const char *text);
 
+enum { GP_TEXT_UINT_MAX = 20 };
+
+// Write a number in decimal digits, without a NUL. Cost: ~5 ns; printf() takes 50.
+//   out: room for GP_TEXT_UINT_MAX bytes.
+// Returns the length.
+size_t gp_text_uint(char *out, uint64_t value);
+
 // Write nanoseconds as a decimal fraction of `unit_ns` (a power of ten) with `digits` decimals, rounded half up.
 //   out: room for 32 bytes.
 // Returns the length.

@@ -71,7 +71,7 @@ gp_http_t *gp_http_create(const gp_http_options_t *options)
     if (http == NULL)
         return NULL;
     http->curl = curl_easy_init();
-    int error = http->curl == NULL && errno == ELIBACC ? ELIBACC : ENOMEM; // a wheel has none (tools/wheel/found.c)
+    int error = http->curl == NULL && errno == ELIBACC ? ELIBACC : ENOMEM; // looked for now (tools/wheel/found.c)
     http->compressor = libdeflate_alloc_compressor(GZIP_LEVEL);
     http->options = *options;
     http->options.user = http_copy_of(options->user);

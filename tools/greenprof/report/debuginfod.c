@@ -44,7 +44,7 @@ gp_debuginfod_t *gp_debuginfod_open(const char *urls)
     if (debuginfod != NULL)
         debuginfod->client = debuginfod_begin();
     if (debuginfod != NULL && debuginfod->client == NULL) {
-        int error = errno == ELIBACC ? ELIBACC : ENOMEM; // a wheel has none (tools/wheel/found.c)
+        int error = errno == ELIBACC ? ELIBACC : ENOMEM; // looked for now (tools/wheel/found.c)
         free(debuginfod);
         debuginfod = NULL;
         errno = error;
