@@ -170,7 +170,7 @@ class Zsh(Completion):
         specs = result.stdout.splitlines()
         self.assertTrue(any(spec.startswith("(-s --sort)--sort=[") for spec in specs), specs)
         self.assertTrue(any(spec.startswith("*-r+[") for spec in specs))
-        self.assertTrue(any("(function coroutine trace" in spec for spec in specs))
+        self.assertTrue(any("(function coroutine thread trace" in spec for spec in specs))
 
 
 del Completion  # abstract

@@ -68,7 +68,8 @@ def setUpModule():
     os.makedirs(FOLDER, exist_ok=True)
     wheel = os.path.join(FOLDER, backend.build_wheel(FOLDER, {"build": BUILD}))
     debs = [path for name in ("libgreenprof0", "python3-greenprof") for path in glob.glob(os.path.join(PACKAGES, name + "_*.deb"))]
-    told = {"WHEEL": wheel, "DEBS": " ".join(debs), "PYTHONS": " ".join(PYTHONS), "PROGRAM": PROGRAM, "PYTHONDONTWRITEBYTECODE": "1"}
+    told = {"WHEEL": wheel, "DEBS": " ".join(debs), "PYTHONS": " ".join(PYTHONS), "PROGRAM": PROGRAM, "PYTHONDONTWRITEBYTECODE": "1",
+            "GREENPROF_FREQUENCY": "1000"}
     done = test_suites.in_room("env", *(f"{name}={value}" for name, value in told.items()), "sh", "-c", SCRIPT)
     helpers.need(done.returncode == 0, f"no room of {SUITE}: {done.stderr.decode().strip()[-400:]}")
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:

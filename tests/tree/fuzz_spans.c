@@ -33,7 +33,13 @@ static void write_all(const gp_spans_t *set)
     };
     static const char *const sources[] = {"a source"};
     for (size_t i = 0; i < set->trace_count; i++) {
-        const gp_tree_view_t view = {set, &set->traces[i], sources, 1};
+        static const char *const verdicts[] = {"a </verdict> & a <sentence>"};
+        const gp_tree_view_t view = {.set = set,
+                                     .trace = &set->traces[i],
+                                     .sources = sources,
+                                     .source_count = 1,
+                                     .verdicts = verdicts,
+                                     .verdict_count = 1};
         const uint32_t number = (uint32_t)i;
         const gp_tree_list_t list = {set, &number, 1, sources, 1};
         char *text = NULL;
@@ -59,7 +65,7 @@ static void write_all(const gp_spans_t *set)
 static void read_back(const gp_spans_t *set)
 {
     for (size_t i = 0; i < set->trace_count; i++) {
-        const gp_tree_view_t view = {set, &set->traces[i], NULL, 0};
+        const gp_tree_view_t view = {.set = set, .trace = &set->traces[i]};
         gp_spans_t again = {0};
         char *text = NULL, error[GP_SPANS_ERROR_SIZE];
         size_t size;

@@ -348,7 +348,8 @@ const gp_option_t gp_options[] = {
      .what = "Only processes with this label; several: with all of them."},
 
     {REPORT, 0, "by", NULL, TEXT(by),
-     .choices = "function|coroutine|thread|trace|request|critical-path|victim-time|pool|lock|service|host|version|endpoint",
+     .choices =
+         "function|coroutine|thread|trace|request|critical-path|victim-time|pool|lock|service|host|version|endpoint",
      .what = "What the rows are. request: requests, the slowest first, and percentiles of their latency. "
              "lock: locks, by how long was waited for each, with the code that held it. "
              "critical-path: functions, by how much of the latency of requests they are: each moment of a "

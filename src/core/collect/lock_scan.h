@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Which lock a thread sleeps for, and who has it, seen from another thread.
 //
-// Model: a hook that times waits for locks has left its words with the thread (signal/gil_wait.h). For others the system
-// call tells: pthread_mutex_lock() waits for the lock's word to be no longer 2, or for its owner's death; the owner's
-// number is beside it. Caller holds the drain lock. Signals: not safe.
+// Model: a hook that times waits for locks has left its words with the thread (signal/gil_wait.h). For others the
+// system call tells: pthread_mutex_lock() waits for the lock's word to be no longer 2, or for its owner's death; the
+// owner's number is beside it. Caller holds the drain lock. Signals: not safe.
 #pragma once
 
 #include <stddef.h>
