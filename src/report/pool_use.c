@@ -159,24 +159,33 @@ static int pool_use_find_holders(gp_pool_t *pool, const call_t *calls, size_t co
 
 static void pool_use_add_up(gp_pool_t *pool, call_t *calls, size_t count, uint32_t trace)
 {
+    size_t chosen = 0;
     pool->from_ns = UINT64_MAX;
     for (size_t i = 0; i < count; i++) {
         const call_t *call = &calls[i];
-        pool->calls++;
         pool->unfinished += !call->has_begun;
         pool->busy_ns += call->end_ns - call->began_ns;
         pool->from_ns = call->from_ns < pool->from_ns ? call->from_ns : pool->from_ns;
         pool->to_ns = call->end_ns > pool->to_ns ? call->end_ns : pool->to_ns;
-        if (trace == 0 || call->trace == trace)
-            pool->waited_ns += call->began_ns - call->from_ns;
     }
-    qsort(calls, count, sizeof(*calls), pool_use_by_wait);
-    pool->p50_ns = calls[(count + 1) / 2 - 1].began_ns - calls[(count + 1) / 2 - 1].from_ns;
-    pool->p99_ns = calls[(count * 99 + 99) / 100 - 1].began_ns - calls[(count * 99 + 99) / 100 - 1].from_ns;
-    pool->longest_ns = calls[count - 1].began_ns - calls[count - 1].from_ns;
-    qsort(calls, count, sizeof(*calls), pool_use_by_trace);
-    for (size_t i = 0; i < count; i++) {
-        bool counts = calls[i].trace != 0 && (trace == 0 || calls[i].trace == trace);
+    for (size_t i = 0; i < count; i++) { // those that were asked for come first
+        const call_t call = calls[i];
+        if (trace != 0 && call.trace != trace)
+            continue;
+        pool->waited_ns += call.began_ns - call.from_ns;
+        calls[i] = calls[chosen];
+        calls[chosen++] = call;
+    }
+    pool->calls = chosen;
+    if (chosen == 0)
+        return;
+    qsort(calls, chosen, sizeof(*calls), pool_use_by_wait);
+    pool->p50_ns = calls[(chosen + 1) / 2 - 1].began_ns - calls[(chosen + 1) / 2 - 1].from_ns;
+    pool->p99_ns = calls[(chosen * 99 + 99) / 100 - 1].began_ns - calls[(chosen * 99 + 99) / 100 - 1].from_ns;
+    pool->longest_ns = calls[chosen - 1].began_ns - calls[chosen - 1].from_ns;
+    qsort(calls, chosen, sizeof(*calls), pool_use_by_trace);
+    for (size_t i = 0; i < chosen; i++) {
+        bool counts = calls[i].trace != 0;
         pool->requests += counts && (i == 0 || calls[i - 1].trace != calls[i].trace);
         pool->requests_ns += counts ? calls[i].began_ns - calls[i].from_ns : 0;
     }

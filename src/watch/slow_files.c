@@ -269,7 +269,7 @@ static int slow_files_write_verdict(int folder, const capture_t *capture, const 
     FILE *out = findings != NULL ? slow_files_create(folder, VERDICT_NAME) : NULL;
     int error = findings != NULL && out == NULL ? -errno : trace != 0 && findings == NULL ? -errno : 0;
     if (out != NULL) {
-        gp_text_put_line(out, slow->row->endpoint);
+        gp_verdict_wrap(out, slow->row->endpoint, 0, SIZE_MAX);
         fprintf(out, ": %s%" PRIu64 " ms\n", slow->is_open ? "open for " : "", slow->row->latency_ns / 1000000);
         gp_verdict_write(out, findings, capture->batch->capture, GP_VERDICT_COLUMNS);
         error = slow_files_close(out);

@@ -3,10 +3,12 @@
 
 usage: test_json.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
 """
-import json, os, re
+import json
+import os
+import re
 
 import pstats_case
-from support import Command, SCRIPT, main
+from support import Command, SCRIPT, main, run
 
 DOC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc", "json.md")
 
@@ -52,6 +54,8 @@ class Json(Command):
         self.assertEqual(whole, json.loads(self.succeed("info", self.capture, "--json"))["sampled_ns"])
         part = self.report("--by", "thread", "--from", "0", "--to", "0.0035")
         self.assertTrue(all(row["blocked_ns"] is None for row in part["rows"]))
+        for by in ("thread", "lock"):
+            self.assertIn(f"chooses no {by}s", run("report", self.capture, "--by", by, "--focus", "main").stderr)
 
     def test_info(self):
         lines = self.succeed("info", "--json", self.capture, self.capture).splitlines()

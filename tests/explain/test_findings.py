@@ -175,7 +175,7 @@ class Findings(helpers.InFolder):
             result = explain(path, "--fail-on", condition, status=status)
             self.assertEqual(bool(result.stderr), status != 0, result.stderr)
             self.assertIn("1. render", result.stdout)
-        for condition in ("", "victim", "victim>", "victim>x", "victim>1", "victim>1s,", "nonsense>1", "p99<1s", "findings>1s", "v>1s", "or>1"):
+        for condition in ("", "victim", "victim>", "victim>x", "victim>1", "victim>1s,", "nonsense>1", "p99<1s", "findings>1s", "v>1s", "or>1", ">1", ">1s"):
             self.assertIn("must be NAME>VALUE", explain(path, "--fail-on", condition, status=2).stderr)
 
     def test_junit(self):

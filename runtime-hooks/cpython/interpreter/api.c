@@ -20,6 +20,7 @@ bool gp_py_find(void)
         {"PyMethodDescr_Type", offsetof(gp_py_api_t, method_type)},
         {"PyTuple_Type", offsetof(gp_py_api_t, tuple_type)},
         {"PyMethod_Type", offsetof(gp_py_api_t, bound_type)},
+        {"PyFunction_Type", offsetof(gp_py_api_t, function_type)},
         {"PyModule_Type", offsetof(gp_py_api_t, module_type)},
         {"PyUnicode_Type", offsetof(gp_py_api_t, text_type)},
         {"PyFloat_Type", offsetof(gp_py_api_t, float_type)},

@@ -23,6 +23,7 @@ typedef struct gp_py_api {
     gp_py_t *none, *true_object;
     gp_py_t *builtin_type, *method_type, *tuple_type; // PyCFunction_Type, PyMethodDescr_Type, PyTuple_Type
     gp_py_t *bound_type, *module_type, *text_type;    // PyMethod_Type, PyModule_Type, PyUnicode_Type
+    gp_py_t *function_type;                           // PyFunction_Type
     gp_py_t *float_type;                              // PyFloat_Type
     void (*incref)(gp_py_t *);
     void (*decref)(gp_py_t *);

@@ -80,12 +80,11 @@ static gp_py_t *pool_names_of_partial(gp_py_t *partial)
 gp_py_t *gp_pool_code(gp_py_t *callable)
 {
     for (int i = 0; i < WRAPPERS_MAX && callable != NULL && gp_cpython_runtime.is_trusted; i++) {
-        const char *type = gp_py_type_name(callable);
         if (gp_py_type(callable) == gp_py.bound_type) {
             callable = gp_py_bound_function(callable);
-        } else if (strcmp(type, "functools.partial") == 0) {
+        } else if (strcmp(gp_py_type_name(callable), "functools.partial") == 0) {
             callable = pool_names_of_partial(callable);
-        } else if (strcmp(type, "function") == 0) {
+        } else if (gp_py_type(callable) == gp_py.function_type) {
             gp_py_t *code = *(gp_py_t **)gp_py_slot(callable, FUNCTION_CODE);
             bool is_code = code != NULL && (uintptr_t)gp_py_type(code) == gp_cpython_runtime.code_type;
             return is_code ? code : NULL;

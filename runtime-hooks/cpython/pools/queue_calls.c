@@ -163,7 +163,7 @@ static bool queue_calls_may_begin(const item_t *item)
 static void queue_calls_got(const gp_py_t *queue, const gp_py_t *object)
 {
     item_t item;
-    if (oldest == newest || !queue_calls_find(queue, object, &item))
+    if (!gp_cpython_is_main() || oldest == newest || !queue_calls_find(queue, object, &item))
         return;
     if (token == NULL)
         token = gp_pools_token();
@@ -207,6 +207,8 @@ static gp_py_t *queue_calls_on_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywor
 // Queue._get(queue)
 static gp_py_t *queue_calls_on_get(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
+    if (here.coro != NULL) // a get() of another kind than queue.py's
+        queue_calls_end();
     gp_py_t *object = gp_py.call_with(real, args, keywords);
     if (object != NULL && gp_py.tuple_size(args) == 1)
         queue_calls_got(gp_py.tuple_item(args, 0), object);
@@ -216,7 +218,7 @@ static gp_py_t *queue_calls_on_get(gp_py_t *real, gp_py_t *args, gp_py_t *keywor
 // Queue._qsize(queue), by get() before it waits
 static gp_py_t *queue_calls_on_size(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
-    if (here.coro != NULL && gp_pool_argument_of(".get", "/queue.py", 0) != NULL)
+    if (here.coro != NULL && gp_pool_argument_of(".get", "queue.py", 0) != NULL)
         queue_calls_end();
     return gp_py.call_with(real, args, keywords);
 }

@@ -41,6 +41,7 @@
 enum {
     COUNTER_TRIES = 1000,        // ~1 us each; a handler takes a few
     HOUSEKEEPING_NS = 500000000, // look for threads without a timer, for exited ones
+    SYNC_LOOK_NS = 100000000,    // a caller that waits for a round looks whether there is a collector
     HOUSEKEEPING_SHARE = 100,    // which takes at most 1/100 of the time: there may be thousands of threads
 };
 
@@ -82,7 +83,9 @@ int gp_collector_sync_within(uint64_t limit_ns)
             return 0;
         if (waited >= limit_ns)
             return -ETIMEDOUT;
-        uint64_t left = limit_ns - waited;
+        if (!atomic_load_explicit(&running, memory_order_acquire))
+            return -ESRCH; // the thread that would answer has ended
+        uint64_t left = limit_ns - waited < SYNC_LOOK_NS ? limit_ns - waited : SYNC_LOOK_NS;
         struct timespec timeout = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
         gp_futex(&done, FUTEX_WAIT, now, &timeout);
     }

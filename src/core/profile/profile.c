@@ -250,9 +250,10 @@ static int profile_start_uncancelled(prof_t *profile)
         profile_settle(profile, thread);
         gp_drain_enter();
         error = profile_begin_run(profile, thread, coro);
+        if (error == 0) // else another thread has begun it
+            atomic_store_explicit(&profile->has_sampler, true, memory_order_relaxed);
         gp_drain_leave();
     }
-    atomic_store_explicit(&profile->has_sampler, error == 0, memory_order_relaxed);
     if (error != 0)
         gp_sampler_release(profile_frequency_of(profile));
     else if (profile->exact != NULL && language != NULL)
@@ -487,13 +488,17 @@ static void profile_settle_locked(prof_t *profile)
 void gp_profile_settle(prof_t *profile)
 {
     int saved_errno = errno;
-    profile_release_sampler(profile);
+    bool has_sampler = false;
     if (profile_is_stopping(profile))
         gp_collector_sync();
     gp_drain_enter();
-    if (profile_is_stopping(profile))
+    if (profile_is_stopping(profile)) { // else another thread has done so, and may have resumed it
         profile_settle_locked(profile);
+        has_sampler = atomic_exchange_explicit(&profile->has_sampler, false, memory_order_relaxed);
+    }
     gp_drain_leave();
+    if (has_sampler)
+        gp_sampler_release(profile_frequency_of(profile));
     errno = saved_errno;
 }
 

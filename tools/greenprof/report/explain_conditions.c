@@ -49,7 +49,8 @@ static bool explain_conditions_parse(const char *text, size_t length, condition_
     memcpy(copy, text, length);
     copy[length] = '\0';
     char *sign = strchr(copy, '>');
-    if (sign == NULL || (size_t)(sign - copy) >= sizeof(condition->name) || sign[1] < '0' || sign[1] > '9')
+    if (sign == NULL || sign == copy || (size_t)(sign - copy) >= sizeof(condition->name) || sign[1] < '0' ||
+        sign[1] > '9')
         return false;
     *sign = '\0';
     memcpy(condition->name, copy, (size_t)(sign - copy) + 1);

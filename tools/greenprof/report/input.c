@@ -39,6 +39,12 @@ static gp_by_t input_by_of(const char *by)
     return GP_BY_NONE;
 }
 
+// Rows that are not of samples: no sample chooses them.
+static bool input_is_whole(const char *by)
+{
+    return by != NULL && (strcmp(by, "lock") == 0 || strcmp(by, "thread") == 0);
+}
+
 static int input_compile(const gp_texts_t *texts, regex_t **compiled, size_t *count)
 {
     *compiled = calloc(texts->count + 1, sizeof(**compiled));
@@ -144,7 +150,7 @@ static int input_load(gp_input_t *source, gp_captures_t *captures, const gp_argu
     bool is_delay = arguments->by != NULL && strcmp(arguments->by, "victim-time") == 0;
     bool is_page = source->options.wants & GP_WANT_PAGE;
     bool is_explained = arguments->command == &gp_commands[GP_COMMAND_EXPLAIN] ||
-                        (arguments->command == &gp_commands[GP_COMMAND_REPORT] && arguments->by == NULL);
+                        (arguments->command == &gp_commands[GP_COMMAND_REPORT] && source->options.by == GP_BY_NONE);
     bool spans = is_page || is_explained || arguments->command == &gp_commands[GP_COMMAND_TRACE];
     bool is_plain = source->options.by == GP_BY_NONE && !(source->options.wants & ~(unsigned)GP_WANT_ADDRESSES);
     unsigned keep = (spans ? GP_KEEP_SPANS : GP_KEEP_REQUESTS) |
@@ -319,6 +325,12 @@ int gp_input_open(gp_input_t *source, const gp_arguments_t *arguments, unsigned 
         status = gp_usage_error(arguments->command->name, "--by request: --focus and --ignore choose no requests");
     if (status == 0 && by == GP_BY_POOL && source->choice[0] != '\0')
         status = gp_usage_error(arguments->command->name, "--by pool: %s chooses no pools", source->choice);
+    if (status == 0 && input_is_whole(arguments->by) &&
+        arguments->focus.count + arguments->ignore.count + arguments->choice.traces.count +
+                arguments->choice.coroutines.count + arguments->choice.threads.count >
+            0)
+        status = gp_usage_error(arguments->command->name, "--by %s: %s chooses no %ss", arguments->by, source->choice,
+                                arguments->by);
     if (status == 0 && arguments->focus.count > GP_FOCUS_MAX)
         status = gp_usage_error(arguments->command->name, "--focus: more than %d", GP_FOCUS_MAX);
     if (status == 0)

@@ -152,7 +152,7 @@ static void report_requests_json_row(gp_json_t *json, const gp_input_t *source, 
     uint64_t parts_ns[GP_KIND_COUNT];
     char trace[64];
     for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++)
-        parts_ns[kind] = gp_ledger_kind_ns(&request->ledger, kind);
+        parts_ns[kind] = gp_request_ns(request, (enum gp_sample_kind)kind);
     gp_report_trace_label(source->dataset, request->trace, true, trace, sizeof(trace));
     gp_json_open(json, '{');
     gp_json_key_text(json, "endpoint", row->name);
