@@ -188,6 +188,7 @@ static void path_running_divide(gp_path_walk_t *walk, const gp_path_item_t *acti
     gp_path_fit(walk, activity);
     path_running_sort_pieces(walk);
     walk->divided = activity;
+    walk->slept = (gp_path_slept_t){.lo = 1};
 }
 
 // Are two stacks of one place, but for a function that one of them is in? Lines do not count.
@@ -219,7 +220,7 @@ static bool path_running_sleeps_on(const gp_path_walk_t *walk, const gp_path_pie
 
 gp_path_pieces_t gp_path_put_by(gp_path_walk_t *walk)
 {
-    gp_path_pieces_t pieces = {walk->pieces, walk->divided, walk->piece_count, walk->piece_capacity};
+    gp_path_pieces_t pieces = {walk->pieces, walk->divided, walk->piece_count, walk->piece_capacity, walk->slept};
     walk->pieces = NULL;
     walk->divided = NULL;
     walk->piece_count = walk->piece_capacity = 0;
@@ -233,6 +234,7 @@ void gp_path_take_back(gp_path_walk_t *walk, gp_path_pieces_t pieces)
     walk->divided = pieces.divided;
     walk->piece_count = pieces.count;
     walk->piece_capacity = pieces.capacity;
+    walk->slept = pieces.slept;
 }
 
 // How many pieces begin before a moment.
@@ -249,31 +251,44 @@ static size_t path_running_begun(const gp_path_walk_t *walk, uint64_t at_ns)
     return lo;
 }
 
+// The sleep whose last part before a moment is the piece in front of number `last`.
+static gp_path_slept_t path_running_slept(const gp_path_walk_t *walk, size_t last)
+{
+    const gp_path_piece_t *in = &walk->pieces[last - 1];
+    gp_path_slept_t slept = {.sleep = {in->from_ns, in->to_ns}, .first = last - 1, .after = last, .stack = in->stack};
+    for (; slept.first > 0 && path_running_sleeps_on(walk, &walk->pieces[slept.first - 1], in); slept.first--)
+        if (walk->pieces[slept.first - 1].state != GP_KIND_CPU)
+            slept.sleep.from_ns = walk->pieces[slept.first - 1].from_ns;
+    for (; slept.after < walk->piece_count && path_running_sleeps_on(walk, &walk->pieces[slept.after], in);
+         slept.after++)
+        if (walk->pieces[slept.after].state == GP_KIND_BLOCKED)
+            slept.sleep.to_ns = walk->pieces[slept.after].to_ns;
+    return slept;
+}
+
+// Thousands of calls may have ended in one sleep, or after the same one.
 gp_path_sleep_t gp_path_sleep_before(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t at_ns)
 {
-    gp_path_sleep_t sleep = {0, 0};
+    gp_path_slept_t *slept = &walk->slept;
     path_running_divide(walk, activity);
-    size_t last = path_running_begun(walk, at_ns);
+    size_t begun = path_running_begun(walk, at_ns), last = begun;
+    if (begun >= slept->lo && begun <= slept->hi)
+        return slept->sleep;
     while (last > 0 && walk->pieces[last - 1].state != GP_KIND_BLOCKED)
         last--;
     if (last == 0)
-        return sleep;
-    const gp_path_piece_t *in = &walk->pieces[last - 1];
-    size_t first = last - 1;
-    sleep = (gp_path_sleep_t){in->from_ns, in->to_ns};
-    for (; first > 0 && path_running_sleeps_on(walk, &walk->pieces[first - 1], in); first--)
-        if (walk->pieces[first - 1].state != GP_KIND_CPU)
-            sleep.from_ns = walk->pieces[first - 1].from_ns;
-    for (; last < walk->piece_count && path_running_sleeps_on(walk, &walk->pieces[last], in); last++)
-        if (walk->pieces[last].state == GP_KIND_BLOCKED)
-            sleep.to_ns = walk->pieces[last].to_ns;
-    return sleep;
+        *slept = (gp_path_slept_t){.lo = 0};
+    else if (last - 1 < slept->first || last - 1 >= slept->after || walk->pieces[last - 1].stack != slept->stack)
+        *slept = path_running_slept(walk, last);
+    slept->lo = last;
+    slept->hi = begun;
+    return slept->sleep;
 }
 
 void gp_path_emit_running(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns, uint64_t to_ns)
 {
     path_running_divide(walk, activity);
-    for (size_t i = walk->piece_count; i > 0; i--) {
+    for (size_t i = path_running_begun(walk, to_ns); i > 0 && walk->pieces[i - 1].to_ns > from_ns; i--) {
         gp_path_piece_t piece = walk->pieces[i - 1];
         piece.from_ns = gp_path_later(piece.from_ns, from_ns);
         piece.to_ns = gp_path_earlier(piece.to_ns, to_ns);

@@ -15,6 +15,19 @@ typedef struct gp_path_piece { // of a running coroutine
     uint32_t stack, state, flags;
 } gp_path_piece_t;
 
+// The sleep of an activity around a moment: pieces off the CPU in one place, as far as samples tell.
+typedef struct gp_path_sleep {
+    uint64_t from_ns, to_ns; // empty: there is none
+} gp_path_sleep_t;
+
+// The sleep that was asked for last, and the pieces for which it is the answer.
+typedef struct gp_path_slept {
+    gp_path_sleep_t sleep;
+    size_t lo, hi;       // pieces begun before the moment, [lo, hi]: it is the last before them; 1, 0 = none is known
+    size_t first, after; // its own pieces
+    uint32_t stack;
+} gp_path_slept_t;
+
 typedef struct gp_path_ended { // a coroutine that was over
     uint64_t spawner_id, end_ns;
     uint32_t coro;
@@ -30,6 +43,7 @@ typedef struct gp_path_walk {
     gp_path_piece_t *pieces; // the first one first; and whose they are, NULL = nobody's:
     const gp_path_item_t *divided;
     size_t piece_count, piece_capacity;
+    gp_path_slept_t slept;
     uint32_t waiters[GP_PATH_WAITERS_MAX]; // coroutines that the way has come from
     uint32_t waiter_count;
     uint32_t inferred;      // how many of the ways that it is on now are; all segments are marked meanwhile
@@ -75,15 +89,11 @@ typedef struct gp_path_pieces {
     gp_path_piece_t *pieces;
     const gp_path_item_t *divided;
     size_t count, capacity;
+    gp_path_slept_t slept;
 } gp_path_pieces_t;
 
 gp_path_pieces_t gp_path_put_by(gp_path_walk_t *walk);
 void gp_path_take_back(gp_path_walk_t *walk, gp_path_pieces_t pieces);
-
-// The sleep of an activity around a moment: pieces off the CPU in one place, as far as samples tell.
-typedef struct gp_path_sleep {
-    uint64_t from_ns, to_ns; // empty: there is none
-} gp_path_sleep_t;
 
 // The last sleep of an activity that began before a moment.
 gp_path_sleep_t gp_path_sleep_before(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t at_ns);
