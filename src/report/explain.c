@@ -210,8 +210,8 @@ static int explain_by_cost(const void *left, const void *right)
 gp_findings_t *gp_explain(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace)
 {
     static int (*const parts[])(gp_explaining_t *) = {
-        gp_explain_losses, gp_explain_slices, gp_explain_machine, gp_explain_spans, gp_explain_pools,
-        gp_explain_growth, gp_explain_start,  gp_explain_hot,     gp_explain_locks, gp_explain_deadlocks};
+        gp_explain_deadlocks, gp_explain_losses, gp_explain_slices, gp_explain_machine, gp_explain_spans,
+        gp_explain_pools,     gp_explain_growth, gp_explain_start,  gp_explain_hot,     gp_explain_locks};
     gp_findings_t *findings = calloc(1, sizeof(*findings));
     gp_explaining_t explaining = {.dataset = dataset,
                                   .symbolizer = symbolizer,

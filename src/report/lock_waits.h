@@ -18,8 +18,8 @@ typedef struct gp_lock_sum {
     uint32_t victims;                         // coroutines and threads that waited
     char holder[96];                          // of the code below, a thread; "" = not known
     char function[256], file[256], code[384]; // that held it for longest; "F (FILE:LINE)"; "" = not known
-    uint32_t line;
-    uint64_t held_ns; // of total_ns
+    uint32_t line, most;                      // most: of lock_waits.c alone
+    uint64_t held_ns;                         // of total_ns
 } gp_lock_sum_t;
 
 typedef struct gp_lock_waits {
@@ -42,6 +42,16 @@ typedef struct gp_lock_names { // in front of a stack; 0 = it has none of that k
 
 gp_lock_names_t gp_lock_names_of(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t stack);
 
+// Threads by the names that holders have. Returns 0 or -ENOMEM. Free in either case.
+typedef struct gp_lock_holders { // zero-initialized = none
+    const gp_dataset_t *dataset;
+    struct gp_lock_holder_name *items; // [count], by name and start
+    size_t count;
+} gp_lock_holders_t;
+
+int gp_lock_holders_make(gp_lock_holders_t *holders, const gp_dataset_t *dataset);
+void gp_lock_holders_free(gp_lock_holders_t *holders);
+
 // The thread meant by a holder's name: number of the coroutine of its own stack; GP_INDEX_NONE where there is no
 // such one at that moment, or more than one.
-uint32_t gp_lock_holder(const gp_dataset_t *dataset, const char *name, uint64_t at_ns);
+uint32_t gp_lock_holder(const gp_lock_holders_t *holders, const char *name, uint64_t at_ns);

@@ -229,6 +229,24 @@ static void on_pool(script_t *script)
     pad(&script->payload);
 }
 
+static void on_words(script_t *script)
+{
+    gp_function_record_t item = {.number = (uint32_t)number(script), .name_len = (uint32_t)strlen(script->rest)};
+    record(script, GP_CHUNK_FUNCTIONS, &item, sizeof(item));
+    add(&script->payload, script->rest, item.name_len);
+    pad(&script->payload);
+}
+
+static void on_census(script_t *script)
+{
+    gp_census_record_t item = {.time_ns = number(script), .number = 1};
+    item.coro_id = number(script);
+    item.state = (uint16_t)number(script);
+    item.state_ns = number(script);
+    item.stack_id = (uint32_t)number(script);
+    record(script, GP_CHUNK_CENSUS, &item, sizeof(item));
+}
+
 static void on_thread(script_t *script)
 {
     gp_thread_record_t item = {.index = (uint32_t)number(script)};
@@ -313,6 +331,11 @@ static void on_ledger(script_t *script)
         item.parked_ns = number(script);
         item.waiting_ns = number(script);
         item.longest_ns = number(script);
+        text = strtok_r(NULL, " \t", &script->rest);
+    }
+    if (text != NULL) {
+        item.gil_ns = strtoull(text, NULL, 0);
+        item.lock_ns = number(script);
     }
     record(script, GP_CHUNK_LEDGER, &item, sizeof(item));
 }
@@ -487,6 +510,7 @@ static const struct {
     {"pool", on_pool},       {"hog", on_hog},
     {"delay", on_delay},     {"open_span", on_open_span},
     {"sum", on_sum},         {"open_activity", on_open_activity},
+    {"words", on_words},     {"census", on_census},
 };
 
 static void run_line(script_t *script, char *line)

@@ -8,6 +8,7 @@
 //   module ID PATH BUILDID|- START END BIAS
 //   function NUMBER FIRST_LINE NAME FILE
 //   pool NUMBER SIZE NAME         a function that stands for a pool of threads
+//   words NUMBER TEXT             a function of this name, up to the end of the line
 //   thread INDEX TID CORO CPU_NS NAME
 //   coro ID PARENT ENTRY|- LO BYTES KIND THREAD NAME|- [BIRTH]
 //   trace INDEX HEX
@@ -15,8 +16,9 @@
 //                                 switching, truncated or incomplete
 //   origin CORO STACK REGION [POOL]     function:NUMBER:0
 //   sample TIME WEIGHT CORO THREAD STACK TRACE [KIND]
-//   ledger CORO TRACE CPU_NS SWITCHES TIME [SLICE BLOCKED READY PARKED WAITING LONGEST]
+//   ledger CORO TRACE CPU_NS SWITCHES TIME [SLICE BLOCKED READY PARKED WAITING LONGEST [GIL LOCK]]
 //   activity CORO START LEFT END SLICE READY WAKER TRACE THREAD OPEN
+//   census TIME CORO STATE STATE_NS STACK
 //   hog ID CORO TRACE THREAD START DURATION STACK:WEIGHT...
 //   delay HOG CORO TRACE NS
 //   span ID PARENT CORO END_CORO START END TRACE KIND FLAGS NAME

@@ -69,6 +69,51 @@ class Findings(helpers.InFolder):
             self.assertIn("\nNothing stands out in the program.\n", explain(path).stdout)
             self.assertNotIn("verdict", helpers.run([GREENPROF, "report", path]).stdout)
 
+    def locks(self, more, waits):
+        """Threads a to h, of which the main one is told by its number; stacks: 10 + n waits for a lock that the n-th has."""
+        lines = f"ledger 21 0 {MS} 1 {1000 * MS} {MS} 0 0 0 0 {MS} {800 * MS} {MS}\n" + "words 9 [lock a_file_with_a_name_that_is_long.py:1]\n"
+        for n in range(8):
+            name = f"{'abcdefgh'[n]}{'-' * 30}"
+            lines += f"words {10 + n} [held by {name}]\nthread {10 + n} {100 + n} {20 + n} 0 worker\ncoro {20 + n} 0 - {0x100000 * (n + 1)} 0x1000 1 {10 + n} {name}\n"
+            lines += f"stack {10 + n} 0 function:{10 + n}:0 function:9:0 function:1:12\n"
+        return self.make(more + lines + "".join(waits))
+
+    def circle(self, count, last_ns=500 * MS, more=""):
+        """The last one of the circle has waited for a time of its own, and was looked at 1 ms after the others."""
+        waits = [f"census {900 * MS + (n == count - 1) * MS} {20 + n} 2 {500 * MS if n < count - 1 else last_ns} {10 + (n + 1) % count}\n" for n in range(count)]
+        return [finding for finding in findings(self.locks(more, waits)) if finding["kind"] == "deadlock"]
+
+    def test_deadlocks_are_of_one_moment(self):
+        finding, = self.circle(2, last_ns=200 * MS)
+        self.assertEqual((finding["times"], finding["cost_ns"]), (2, 700 * MS))
+        path = self.locks("", [f"census {100 * MS} 20 2 {100 * MS} 11\n", f"census {900 * MS} 21 2 {200 * MS} 10\n"])
+        self.assertEqual(findings(path), [])  # when the first was looked at, the second had not begun
+
+    def test_long_circles_are_counted_to_their_end(self):
+        finding, = self.circle(8)
+        self.assertEqual((finding["times"], finding["cost_ns"]), (8, 4000 * MS))
+        self.assertIn("8 threads", finding["hurt"])
+
+    def test_deadlocks_are_told_whatever_else_is(self):
+        pools = "".join(f"pool {100 + p} 1 db{p}\n" for p in range(40))
+        for p in range(40):
+            for i in range(3):
+                coro = 1000 + 10 * p + i
+                pools += f"coro {coro} 2 function:2:20 0 0 2 0 call {100 * MS}\norigin {coro} 0 0 function:{100 + p}:0\n"
+                pools += f"ledger {coro} 1 {MS} 1 {1000 * MS} {100 * MS} {99 * MS} {i * 100 * MS} 0 0 {100 * MS}\n"
+        self.assertEqual(len(self.circle(2, more=pools)), 1)
+
+    def test_a_sleeper_has_given_the_interpreter_s_lock_back(self):
+        """And samples that overlap hold no more than there is to hold."""
+        more, samples = "stack 4 0 function:2:21 function:1:12\nstack 5 0 function:1:12\n", ""
+        for i in range(100):
+            samples += f"sample {(i + 1) * 9 * MS} {8 * MS} 21 11 11 0 6\n"
+            samples += "".join(f"sample {(i + 1) * 9 * MS} {8 * MS} 20 10 {stack} 0 {kind}\n" for kind, stack in ((0, 4), (1, 4), (5, 5)))
+        path = self.locks(more, [samples.replace(" 21 11 11 ", " 21 11 10 ")])
+        said, = (finding for finding in findings(path) if finding["kind"] == "gil-held")
+        self.assertEqual((said["function"], said["cost_ns"]), ("render", 800 * MS))
+        self.assertIn("100 % of all such waits", said["sentence"])
+
     def test_start_up(self):
         """The first slice of a thread's own stack has no loop yet; a later one has, and so has a coroutine's."""
         def one(coro, start):
