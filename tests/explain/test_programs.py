@@ -83,8 +83,9 @@ class Programs(helpers.InFolder):
     def test_a_lock_held_long(self):
         path = self.locks("held")
         self.check(path, "lock-held", "refresh_cache")
-        self.assertRegex(explain(path).stdout, r"holds the lock of locks\.py:\d+ for long: others waited .*\n"
-                                               r"    hurt:  2 threads, .*\n.*\n.*\n    shown: greenprof report .* --by lock\n")
+        text = " ".join(explain(path).stdout.split())  # lines fit the terminal
+        self.assertRegex(text, r"holds the lock of locks\.py:\d+ for long: others waited .* hurt: [23] threads, .* "
+                               r"shown: greenprof report \S+ --by lock")  # the holder waits as well, for a moment
 
     def test_the_interpreter_s_lock_held_long(self):
         said = [finding for finding in findings(self.locks("gil")) if finding["kind"] == "gil-held"]
@@ -97,6 +98,10 @@ class Programs(helpers.InFolder):
         self.assertEqual(finding["kind"], "deadlock")
         for part in ("waits in take_right (locks.py:", "waits in transfer_right (locks.py:", "they cannot be woken"):
             self.assertIn(part, finding["sentence"])
+
+    def test_a_lock_that_was_passed_on(self):
+        """Whoever had it as a wait began waits for the waiter: but by now a third one has it, who goes on."""
+        self.assertNotIn("deadlock", [finding["kind"] for finding in findings(self.locks("passed"))])
 
     def test_healthy_locks(self):
         for fault in ("none", "twin"):

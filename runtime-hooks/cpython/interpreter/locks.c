@@ -206,6 +206,7 @@ static bool locks_begin(wait_t *wait, sem_t *sem, bool is_timed)
     uint32_t holder = wait->is_semaphore ? 0 : wait->owner;
     wait->running = locks_look_at_owner(wait->slot, holder, wait->since);
     locks_set_words(wait, holder, wait->running, is_timed);
+    __atomic_store_n(&thread->gil.lock.owner, wait->is_semaphore ? NULL : &wait->slot->owner, __ATOMIC_RELAXED);
     atomic_fetch_add_explicit(&wait->slot->waiters, 1, RELAXED);
     gp_lock_wait_begin(thread, wait->since);
     return true;

@@ -46,12 +46,29 @@ static bool lock_scan_read(const uintptr_t arguments[3], lock_t *lock)
     return lock->owner != 0;
 }
 
+// Whoever had the lock as an open wait began may have given it back since, and another thread has it.
+static size_t lock_scan_read_words(const gp_thread_t *thread, uintptr_t words[GP_LOCK_WORDS])
+{
+    uintptr_t old[GP_LOCK_WORDS];
+    uint32_t owner = UINT32_MAX;
+    size_t count = gp_lock_wait_words(thread, old, &owner), kept = 0;
+    bool is_same = owner == UINT32_MAX;
+    for (size_t i = 0; i < count; i++)
+        is_same |= owner != 0 && old[i] == gp_lock_word_thread(owner);
+    if (!is_same && owner != 0 && count > 0)
+        words[kept++] = gp_lock_word_thread(owner);
+    for (size_t i = 0; i < count; i++) // the lock is the last
+        if (is_same || old[i] == gp_lock_word_timed() || i == count - 1)
+            words[kept++] = old[i];
+    return kept;
+}
+
 size_t gp_lock_scan_put(const gp_thread_t *thread, const uintptr_t arguments[3], uintptr_t *frames, size_t depth,
                         size_t max, unsigned *flags)
 {
     uintptr_t words[GP_LOCK_WORDS];
     lock_t lock;
-    size_t count = gp_lock_wait_words(thread, words);
+    size_t count = lock_scan_read_words(thread, words);
     if (count == 0 && !gp_gil_is_waited_for(thread) && lock_scan_read(arguments, &lock)) {
         const gp_thread_t *holder = gp_thread_find((pid_t)lock.owner);
         if (holder == NULL) // a word beside that is no owner's

@@ -9,6 +9,8 @@
 #include "collect/sleep_scan.h"
 #include "collect/waiting_stack.h"
 #include "coro/registry.h"
+#include "coro/task.h"
+#include "signal/gil_wait.h"
 #include "signal/handler.h"
 #include "signal/language.h"
 #include "signal/ledger_edges.h"
@@ -20,6 +22,7 @@ enum { TRIES = 3 }; // at a coroutine that is switched meanwhile
 typedef struct census {
     const gp_census_stand_t *stand;
     bool sampling;
+    uint64_t began; // ticks at which census_note_sleeps() was through
     gp_census_visit_t *visit;
     void *argument;
 } census_t;
@@ -73,6 +76,36 @@ static void census_not_before_it_ran(look_t *look, uint64_t slice)
     look->flags &= ~(unsigned)GP_CENSUS_AT_LEAST;
 }
 
+// Threads are looked at one after the other, and who waits for whom is true of one moment alone. So a wait counts as
+// one only from when it is known to go on: where the thread has not woken up since before the first of these looks, all
+// of them saw the same moment.
+static void census_note_sleeps(census_t *census)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE ||
+            !gp_task_voluntary_switches(atomic_load_explicit(&thread->tid, memory_order_relaxed),
+                                        &thread->census_sleeps))
+            thread->census_sleeps = UINT64_MAX;
+    census->began = gp_ticks();
+}
+
+// A hook knows when a wait for a lock began; else the kernel, whether the thread woke up since the census did.
+static void census_bound_lock_wait(const census_t *census, uint64_t waits_since, look_t *look)
+{
+    uint64_t sleeps;
+    if (!(look->walked & GP_SAMPLE_LOCK))
+        return;
+    if (gp_ledger_edge_load(&look->thread->gil.since) != waits_since)
+        look->depth = -EAGAIN;
+    else if (waits_since != 0)
+        look->since = waits_since > look->since ? waits_since : look->since;
+    else if (look->thread->start_ticks > census->began || look->thread->census_sleeps == UINT64_MAX ||
+             !gp_task_voluntary_switches(atomic_load_explicit(&look->thread->tid, memory_order_relaxed), &sleeps) ||
+             sleeps != look->thread->census_sleeps)
+        look->most_ns = 1; // not known
+}
+
 // On a thread: asleep with a stack, where it is known to stand, or at work, where no stack is to be had from outside
 // (census_take_sampled()).
 static void census_look_at_running(const census_t *census, prof_coro_t *coro, look_t *look)
@@ -91,12 +124,14 @@ static void census_look_at_running(const census_t *census, prof_coro_t *coro, lo
         census_look_at_stand(census->stand, coro, look);
         return;
     }
+    uint64_t waits_since = gp_ledger_edge_load(&look->thread->gil.since);
     int depth =
         gp_sleep_scan_walk(look->thread, coro, since, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
     if (depth >= 0) {
         look->state = GP_CENSUS_BLOCKED;
         look->depth = depth;
         census_not_before_it_ran(look, since);
+        census_bound_lock_wait(census, waits_since, look);
     } else if (coro->kind == GP_CORO_THREAD) { // on it since its last switch, if any: it may have slept
         uint64_t cpu_ns = gp_cpu_time_thread(tid), before_ns = look->thread->cpu.start_ns;
         look->most_ns = cpu_ns > before_ns ? cpu_ns - before_ns : 1;
@@ -192,13 +227,16 @@ static void census_count_one(prof_coro_t *coro, void *argument)
     bool idles = census_is_over(coro) && gp_ledger_edge_load(&coro->ready_ticks) == GP_EDGE_IDLE;
     if ((census_is_over(coro) && !idles) || gp_waiting_stack_is_forsaken(coro, true))
         return;
+    uint64_t ticks = gp_ticks(); // before the look: then what it saw began before that
     census_look_at(census, coro, id, &look);
-    for (int i = 1; i < TRIES && look.depth == -EAGAIN; i++)
+    for (int i = 1; i < TRIES && look.depth == -EAGAIN; i++) {
+        ticks = gp_ticks();
         census_look_at(census, coro, id, &look);
+    }
     gp_census_seen_t seen = {
         .coro = coro,
         .id = id,
-        .ticks = gp_ticks(),
+        .ticks = ticks,
         .state = look.state,
         .flags = look.flags,
         .thread = look.thread,
@@ -225,6 +263,8 @@ void gp_census_each(const gp_census_stand_t *stand, gp_census_visit_t *visit, vo
         .argument = argument,
     };
     gp_coro_cursor_t cursor = {0};
+    if (census.sampling)
+        census_note_sleeps(&census);
     for (bool more = true; more;) {
         gp_language_before_drain(); // what is not true any more is forgotten
         more = gp_coro_piece(&cursor, census_count_one, &census);

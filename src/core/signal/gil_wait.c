@@ -147,7 +147,7 @@ void gp_lock_wait_sample(gp_thread_t *thread, uint64_t now, uint64_t ticks, cons
     gil_wait_commit(thread, sample, GP_RING_LOCK);
 }
 
-size_t gp_lock_wait_words(const gp_thread_t *thread, uintptr_t words[GP_LOCK_WORDS])
+size_t gp_lock_wait_words(const gp_thread_t *thread, uintptr_t words[GP_LOCK_WORDS], uint32_t *owner)
 {
     const gp_thread_lock_t *lock = &thread->gil.lock;
     uint64_t since = atomic_load_explicit(&thread->gil.since, memory_order_acquire);
@@ -156,6 +156,9 @@ size_t gp_lock_wait_words(const gp_thread_t *thread, uintptr_t words[GP_LOCK_WOR
         return 0;
     for (size_t i = 0; i < count; i++)
         words[i] = __atomic_load_n(&lock->words[i], __ATOMIC_RELAXED);
+    const _Atomic uint32_t *now = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
+    if (now != NULL)
+        *owner = atomic_load_explicit(now, memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(&thread->gil.since, memory_order_relaxed) == since ? count : 0;
 }

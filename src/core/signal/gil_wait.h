@@ -73,7 +73,8 @@ static inline bool gp_lock_is_waited_for(const gp_thread_t *thread)
 }
 
 // Copy the words of an open wait. Returns how many; 0 = there is none. Threads: any.
-size_t gp_lock_wait_words(const gp_thread_t *thread, uintptr_t words[GP_LOCK_WORDS]);
+//   owner: index of the thread that has the lock at this moment, 0 = not known; left as it is where only words tell.
+size_t gp_lock_wait_words(const gp_thread_t *thread, uintptr_t words[GP_LOCK_WORDS], uint32_t *owner);
 
 // Take what is not told of an open wait that goes on for a second or more: for the caller to tell. Returns ticks.
 // Threads: the collector.

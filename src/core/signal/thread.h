@@ -151,6 +151,7 @@ typedef struct gp_thread {
     bool ring_turns;     // see coro/thread_rings.h; under the registry lock
     char name[24];
     gp_thread_look_t look;
+    uint64_t census_sleeps; // how often it had fallen asleep as the present census began; UINT64_MAX = not known
     gp_thread_off_t off;
     struct gp_thread_sleep *sleep;    // of an ordinary thread, see src/core/collect/thread_sleeps.c
     struct gp_hog_buffer *hog_buffer; // samples of its latest slice, see src/core/collect/hog_samples.c

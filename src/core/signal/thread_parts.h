@@ -87,6 +87,7 @@ typedef struct gp_thread_lock {     // the open wait for a lock of the program's
     _Atomic uint64_t told;          // ticks up to which it has samples; 0 = the thread waits for nothing of the kind
     uintptr_t words[GP_LOCK_WORDS]; // that stand in front of its frames; constant while it waits
     uint32_t count;
+    const _Atomic uint32_t *owner; // index of the thread that has the lock by now; NULL = only `words` tell
 } gp_thread_lock_t;
 
 typedef struct gp_thread_gil {  // waits for an interpreter's lock, see gil_wait.h

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads with one fault about locks, or none: locks.py held|gil|deadlock|twin|none SECONDS."""
+"""Threads with one fault about locks, or none: locks.py held|gil|deadlock|twin|passed|none SECONDS."""
 import hashlib
 import os
 import sys
@@ -11,7 +11,7 @@ begin = time.monotonic()
 cache_lock = threading.Lock()
 left_lock = threading.Lock()
 right_lock = threading.RLock()
-both = threading.Barrier(2)
+both = threading.Barrier(3 if FAULT == "passed" else 2)
 
 
 def goes_on():
@@ -74,15 +74,40 @@ def transfer_right():
             pass
 
 
+def passes_on():
+    """Gives the lock to another thread while a third waits for it, and then waits for what the third has."""
+    with left_lock:
+        both.wait()
+        time.sleep(SECONDS / 8)
+    with right_lock:
+        pass
+
+
+def has_it_now():
+    both.wait()
+    time.sleep(SECONDS / 16)  # the first to wait
+    with left_lock:
+        time.sleep(SECONDS)
+
+
+def waits_on():
+    with right_lock:
+        both.wait()
+        time.sleep(SECONDS / 12)
+        with left_lock:
+            pass
+
+
 def main():
     kinds = {"held": [refresh_cache, read_cache, read_cache], "gil": [render_table, answer, answer],
              "deadlock": [transfer_left, transfer_right]}
+    kinds["passed"] = [passes_on, has_it_now, waits_on]
     kinds["none"] = kinds["held"] + kinds["gil"]
     kinds["twin"] = kinds["deadlock"]
     threads = [threading.Thread(target=function, name=function.__name__, daemon=True) for function in kinds[FAULT]]
     for thread in threads:
         thread.start()
-    if FAULT in ("deadlock", "twin"):
+    if FAULT in ("deadlock", "twin", "passed"):
         time.sleep(SECONDS / 2)
         print("waiting", flush=True)
         time.sleep(SECONDS / 4)
