@@ -75,6 +75,9 @@ static inline bool gp_lock_is_waited_for(const gp_thread_t *thread)
 // Copy the words of an open wait. Returns how many; 0 = there is none. Threads: any.
 size_t gp_lock_wait_words(const gp_thread_t *thread, uintptr_t words[GP_LOCK_WORDS]);
 
+// Is there anything to take? Threads: any.
+bool gp_lock_wait_is_due(const gp_thread_t *thread, uint64_t now);
+
 // Take what is not told of an open wait that goes on for a second or more: for the caller to tell. Returns ticks.
 // Threads: the collector.
 uint64_t gp_lock_wait_take(gp_thread_t *thread, uint64_t now);
