@@ -35,10 +35,10 @@ GP_ENTRY_CODE static int lua_calls_load(call_t *real, bool is_program, word_t st
 
 bool gp_lua_enter(gp_lua_entry_t *entry, const void *real, uintptr_t state, bool is_program)
 {
-    gp_lua_entry_t *outer = gp_lua_calls;
-    if ((outer > entry && outer->state == state) || !gp_lua_try(real, is_program))
+    if (!gp_lua_try(real, is_program))
         return false;
-    *entry = (gp_lua_entry_t){.outer = outer, .state = state};
+    gp_lua_entry_t *outer = gp_lua_calls; // not to be read: its stack may be gone
+    *entry = (gp_lua_entry_t){.outer = outer, .self = entry, .state = state};
     atomic_signal_fence(memory_order_release); // the handler sees it whole
     gp_lua_calls = entry;
     return true;

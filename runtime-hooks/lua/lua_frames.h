@@ -19,6 +19,7 @@
 
 #include "signal/language.h"
 #include "signal/look.h"
+#include "unwind/unwind.h"
 
 enum {
     GP_LUA_FUNCTIONS = 1 << 16,
@@ -36,6 +37,7 @@ typedef struct gp_lua_text {
 
 typedef struct gp_lua_entry { // on the stack of a call into Lua; innermost first
     struct gp_lua_entry *outer;
+    struct gp_lua_entry *volatile self; // NULL = it has been left
     uintptr_t state;
     bool is_apart; // a coroutine that the core tells apart: what resumed it is not on its stack
 } gp_lua_entry_t;
@@ -70,7 +72,7 @@ typedef struct gp_lua_description {
 typedef struct gp_lua_walk {
     const gp_language_place_t *place;
     uintptr_t *frames;
-    size_t max, depth, skip; // skip: frames behind the leaf
+    size_t max, depth, skip; // skip: frames behind the leaf that there is no room for
     bool is_begun;           // the running state has been looked at
     unsigned *flags;
     gp_peeks_t look;
@@ -148,14 +150,35 @@ static inline const gp_lua_entry_t *gp_lua_live(const gp_lua_walk_t *walk, const
 {
     uintptr_t at = (uintptr_t)entry;
     bool is_live = at >= walk->place->sp && at < walk->place->stack_hi && at % sizeof(uintptr_t) == 0;
-    return is_live ? entry : NULL;
+    return is_live && entry->self == entry ? entry : NULL;
 }
 
-// The next entry outward.
+// The next entry outward, of another state.
 static inline const gp_lua_entry_t *gp_lua_outer(const gp_lua_walk_t *walk, const gp_lua_entry_t *entry)
 {
-    const gp_lua_entry_t *outer = entry->is_apart ? NULL : entry->outer;
-    return outer > entry ? gp_lua_live(walk, outer) : NULL;
+    uintptr_t state = entry->state;
+    while (entry != NULL && entry->state == state) {
+        const gp_lua_entry_t *outer = entry->is_apart ? NULL : entry->outer;
+        entry = outer > entry ? gp_lua_live(walk, outer) : NULL;
+    }
+    return entry;
+}
+
+// The leaf and the root end are shown of the `count` frames of a state.
+static inline void gp_lua_skip(gp_lua_walk_t *walk, size_t count)
+{
+    size_t room = walk->max - walk->depth;
+    walk->skip = count > room ? count - room : 0;
+    if (walk->skip > 0)
+        *walk->flags |= GP_UNWIND_TRUNCATED;
+}
+
+static inline bool gp_lua_is_skipped(gp_lua_walk_t *walk)
+{
+    if (walk->depth == 0 || walk->skip == 0)
+        return false;
+    walk->skip--;
+    return true;
 }
 
 // Put a frame into the walk: of a prototype, at a line, or of a function in C, called at a site.
@@ -184,9 +207,10 @@ gp_loc_t gp_lua_locate(uintptr_t frame, uint64_t ticks);
 // The calls into Lua. `real`: the function as it was; is_program: of the program itself, not of a shared library.
 // Returns whether an entry was made, to be given back by gp_lua_leave(). Cost: ~2 ns.
 bool gp_lua_enter(gp_lua_entry_t *entry, const void *real, uintptr_t state, bool is_program);
-static inline void gp_lua_leave(const gp_lua_entry_t *entry)
+static inline void gp_lua_leave(gp_lua_entry_t *entry)
 {
     gp_lua_calls = entry->outer;
+    entry->self = NULL; // an inner one, left later on another stack, may lead back to it
 }
 
 // Prove what this Lua's frames are like, once for each Lua. Returns whether they are known.

@@ -112,6 +112,8 @@ static uint32_t lua_functions_make(uintptr_t address, uintptr_t proto, const gp_
 
 static uintptr_t lua_functions_number(uintptr_t address, uintptr_t proto, const gp_lua_site_t *caller)
 {
+    if (address == 0) // of a free record
+        return 0;
     gp_lua_object_t *object = lua_functions_find(address);
     uint32_t number = object != NULL ? atomic_load_explicit(&object->number, memory_order_relaxed) : 0;
     if (number != 0)
@@ -126,10 +128,6 @@ static uintptr_t lua_functions_number(uintptr_t address, uintptr_t proto, const 
 
 static void lua_functions_put(gp_lua_walk_t *walk, uintptr_t word)
 {
-    if (walk->depth > 0 && walk->skip > 0) { // the leaf and the root end
-        walk->skip--;
-        return;
-    }
     if (walk->depth >= walk->max) {
         *walk->flags |= GP_UNWIND_TRUNCATED;
         return;

@@ -43,8 +43,11 @@ enum {
     FUNCTION_CODE = 40,
 
     PROTO_PARAMETERS = 10,
+    PROTO_REGISTERS = 11,
     PROTO_SIZE = 12,
     PROTO_CONSTANTS = 32,
+    PROTO_CONSTANTS_SIZE = 48,
+    PROTO_UPVALUES_SIZE = 60,
     PROTO_SOURCE = 64,
     PROTO_FIRST_LINE = 72,
     PROTO_LINES = 76,
@@ -109,6 +112,8 @@ static bool lua_jit_string(uintptr_t string, gp_lua_text_t *text)
 
 static uintptr_t lua_jit_constant(uintptr_t proto, uint32_t number)
 {
+    if (number >= gp_look_half(proto + PROTO_CONSTANTS_SIZE))
+        return 0;
     return gp_look_word(gp_look_word(proto + PROTO_CONSTANTS) - ((uintptr_t)number + 1) * WORD);
 }
 
@@ -124,7 +129,7 @@ static uintptr_t lua_jit_text(uintptr_t at, gp_lua_text_t *text)
 static bool lua_jit_upvalue(uintptr_t proto, uint32_t number, gp_lua_text_t *name)
 {
     uintptr_t at = gp_look_word(proto + PROTO_UPVALUES);
-    if (at == 0)
+    if (at == 0 || number >= gp_look_byte(proto + PROTO_UPVALUES_SIZE))
         return false;
     for (uint32_t i = 0; i <= number; i++)
         at = lua_jit_text(at, name);
@@ -171,7 +176,7 @@ static uint32_t lua_jit_code_size(uintptr_t proto)
 }
 
 // 8 bits each of the operation, A, C and B; D is C and B.
-static bool lua_jit_decode(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in)
+static bool lua_jit_decode_any(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in)
 {
     enum { MOVE = 18, GET_UPVALUE = 45, SET_UPVALUE, CLOSURE = 51, NEW_TABLE, COPY_TABLE, GET_GLOBAL, SET_GLOBAL };
     enum { GET_FIELD = 57, SET_FIELD = 61, CALL_MORE = 65, CALL, TAIL_CALL_MORE, TAIL_CALL, ITERATE, ITERATE_NEXT };
@@ -205,7 +210,7 @@ static bool lua_jit_decode(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *i
     case CLOSURE:
         in->kind = GP_LUA_CLOSURE;
         in->child = lua_jit_constant(proto, d);
-        return true;
+        return in->child != 0;
     case CALL_MORE:
     case CALL:
     case TAIL_CALL_MORE:
@@ -219,6 +224,12 @@ static bool lua_jit_decode(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *i
     default:
         return true;
     }
+}
+
+static bool lua_jit_decode(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in)
+{
+    return pc < lua_jit_code_size(proto) && lua_jit_decode_any(proto, pc, in) &&
+           (in->kind == GP_LUA_OTHER || in->reg < gp_look_byte(proto + PROTO_REGISTERS));
 }
 
 static uint32_t lua_jit_line(uintptr_t proto, uintptr_t pc)
@@ -352,12 +363,14 @@ static spot_t lua_jit_trace_spot(gp_lua_walk_t *walk, uintptr_t global, uintptr_
 }
 
 // The frame before, and where it is.
-static spot_t lua_jit_before(const spot_t *spot)
+static spot_t lua_jit_before(gp_peeks_t *look, const spot_t *spot)
 {
     uintptr_t link = gp_look_word(spot->frame);
     if ((link & FRAME_TYPE) == FRAME_LUA) {
-        uintptr_t moved = gp_look_is_address(link) ? gp_look_byte(link - 4 + 1) : 0;
-        return (spot_t){spot->frame - (2 + moved) * WORD, link};
+        uintptr_t moved = link - 4 + 1;               // the operand A of the call
+        if (!gp_page_is_mapped(&look->mapped, moved)) // not written yet: what was there before
+            return (spot_t){.frame = UINTPTR_MAX};
+        return (spot_t){spot->frame - (2 + (uintptr_t)gp_look_byte(moved)) * WORD, link};
     }
     spot_t before = {.frame = spot->frame - (link & ~(uintptr_t)FRAME_KIND)};
     if ((link & FRAME_KIND) == FRAME_CONTINUATION)
@@ -373,7 +386,7 @@ static bool lua_jit_is_linked(gp_peeks_t *look, uintptr_t state, uintptr_t frame
     const spot_t spot = {.frame = frame};
     if (!lua_jit_is_function_frame(look, state, frame))
         return false;
-    spot_t outer = lua_jit_before(&spot);
+    spot_t outer = lua_jit_before(look, &spot);
     return outer.frame <= frame && (outer.frame <= gp_look_word(state + STATE_STACK) + WORD ||
                                     lua_jit_is_function_frame(look, state, outer.frame));
 }
@@ -411,32 +424,31 @@ static void lua_jit_put(gp_lua_walk_t *walk, uintptr_t function, const spot_t *s
     gp_lua_put_c(walk, gp_look_word(function + FUNCTION_CODE), &caller);
 }
 
-// How many frames behind the leaf there is no room for.
-static size_t lua_jit_count_skipped(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
+// How many frames a state has; 0 = there is room for all of them.
+static size_t lua_jit_count(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
 {
     enum { SLOTS = 2 }; // of a frame, at least
-    size_t count = 0, room = walk->max - walk->depth;
-    if ((spot.frame - gp_look_word(state + STATE_STACK)) / WORD / SLOTS <= room)
+    size_t count = 0;
+    if ((spot.frame - gp_look_word(state + STATE_STACK)) / WORD / SLOTS <= walk->max - walk->depth)
         return 0;
     for (; count < FRAMES_MAX && lua_jit_is_frame(&walk->look, state, spot.frame); count++) {
-        spot_t before = lua_jit_before(&spot);
+        spot_t before = lua_jit_before(&walk->look, &spot);
         if (before.frame >= spot.frame)
             break;
         spot = before;
     }
-    return count > room ? count - room : 0;
+    return count;
 }
 
 static void lua_jit_state(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
 {
     bool is_copy = false;
-    walk->skip = lua_jit_count_skipped(walk, state, spot);
-    if (walk->skip > 0)
-        *walk->flags |= GP_UNWIND_TRUNCATED;
+    gp_lua_skip(walk, lua_jit_count(walk, state, spot));
     for (size_t i = 0; i < FRAMES_MAX && lua_jit_is_frame(&walk->look, state, spot.frame); i++) {
         uintptr_t link = gp_look_word(spot.frame), function = lua_jit_value(spot.frame - WORD);
-        spot_t before = lua_jit_before(&spot);
-        bool is_function = function != state && lua_jit_is_function_frame(&walk->look, state, spot.frame);
+        spot_t before = lua_jit_before(&walk->look, &spot);
+        bool is_function =
+            !gp_lua_is_skipped(walk) && function != state && lua_jit_is_function_frame(&walk->look, state, spot.frame);
         if (is_function && !is_copy)
             lua_jit_put(walk, function, &spot,
                         lua_jit_is_frame(&walk->look, state, before.frame) ? lua_jit_value(before.frame - WORD) : 0,

@@ -9,6 +9,7 @@
 
 enum {
     FRAMES_MAX = 65536,
+    LISTED_MAX = 8192, // each is a look at other memory
     VALUE_BYTES = 16,
     VALUE_TAG = 8,
     OBJECT_TAG = 8, // behind the next object
@@ -26,18 +27,20 @@ enum {
 };
 
 typedef struct layout { // in bytes
-    uint16_t state_frame, state_pc, state_top, state_stack;
+    uint16_t state_frame, state_pc, state_top, state_stack, state_stack_size;
     uint16_t frame_function, frame_base, frame_pc, frame_before, frame_bytes, frame_status, status_fresh;
     uint16_t tag_lua, tag_c, tag_closure_in_c, proto_tag;
     uint16_t closure_proto, closure_code;
-    uint16_t constants, code, code_size, children, lines, lines_size, full_lines, full_lines_size;
-    uint16_t locals, locals_size, upvalues, upvalue_bytes, source, first_line, parameters, upvalue_count;
+    uint16_t constants, constants_size, code, code_size, children, children_size;
+    uint16_t lines, lines_size, full_lines, full_lines_size, locals, locals_size, upvalues, upvalues_size;
+    uint16_t upvalue_bytes, source, first_line, parameters, registers, upvalue_count;
 } layout_t;
 
 static const layout_t layout_51 = {.state_frame = 40,
                                    .state_pc = 48,
                                    .state_top = 16,
                                    .state_stack = 80, // the first frame
+                                   .state_stack_size = 92,
                                    .frame_function = 8,
                                    .frame_base = 0,
                                    .frame_pc = 24,
@@ -49,18 +52,22 @@ static const layout_t layout_51 = {.state_frame = 40,
                                    .closure_proto = 32,
                                    .closure_code = 32,
                                    .constants = 16,
+                                   .constants_size = 76,
                                    .code = 24,
                                    .code_size = 80,
                                    .children = 32,
+                                   .children_size = 88,
                                    .lines = 40,
                                    .lines_size = 84,
                                    .locals = 48,
                                    .locals_size = 92,
                                    .upvalues = 56,
+                                   .upvalues_size = 72,
                                    .upvalue_bytes = 8,
                                    .source = 64,
                                    .first_line = 96,
                                    .parameters = 113,
+                                   .registers = 115,
                                    .upvalue_count = 112};
 static const layout_t layout_53 = {.state_frame = 32,
                                    .frame_base = 32,
@@ -76,18 +83,22 @@ static const layout_t layout_53 = {.state_frame = 32,
                                    .closure_proto = 24,
                                    .closure_code = 24,
                                    .constants = 48,
+                                   .constants_size = 20,
                                    .code = 56,
                                    .code_size = 24,
                                    .children = 64,
+                                   .children_size = 32,
                                    .lines = 72,
                                    .lines_size = 28,
                                    .locals = 80,
                                    .locals_size = 36,
                                    .upvalues = 88,
+                                   .upvalues_size = 16,
                                    .upvalue_bytes = 16,
                                    .source = 104,
                                    .first_line = 40,
-                                   .parameters = 10};
+                                   .parameters = 10,
+                                   .registers = 12};
 static const layout_t layout_54 = {.state_frame = 32,
                                    .frame_base = BEHIND_FUNCTION,
                                    .state_top = 16,
@@ -102,9 +113,11 @@ static const layout_t layout_54 = {.state_frame = 32,
                                    .closure_proto = 24,
                                    .closure_code = 24,
                                    .constants = 56,
+                                   .constants_size = 20,
                                    .code = 64,
                                    .code_size = 24,
                                    .children = 72,
+                                   .children_size = 32,
                                    .lines = 88,
                                    .lines_size = 28,
                                    .full_lines = 96,
@@ -112,10 +125,12 @@ static const layout_t layout_54 = {.state_frame = 32,
                                    .locals = 104,
                                    .locals_size = 36,
                                    .upvalues = 80,
+                                   .upvalues_size = 16,
                                    .upvalue_bytes = 16,
                                    .source = 112,
                                    .first_line = 44,
-                                   .parameters = 10};
+                                   .parameters = 10,
+                                   .registers = 12};
 
 static bool lua_plain_string(uintptr_t string, gp_lua_text_t *text)
 {
@@ -132,13 +147,15 @@ static bool lua_plain_string(uintptr_t string, gp_lua_text_t *text)
 static bool lua_plain_constant(const layout_t *layout, uintptr_t proto, uint32_t number, gp_lua_text_t *text)
 {
     uintptr_t value = gp_look_word(proto + layout->constants) + (uintptr_t)number * VALUE_BYTES;
-    return (gp_look_byte(value + VALUE_TAG) & 0xf) == STRING && lua_plain_string(gp_look_word(value), text);
+    return number < gp_look_half(proto + layout->constants_size) && (gp_look_byte(value + VALUE_TAG) & 0xf) == STRING &&
+           lua_plain_string(gp_look_word(value), text);
 }
 
 static bool lua_plain_upvalue(const layout_t *layout, uintptr_t proto, uint32_t number, gp_lua_text_t *text)
 {
     uintptr_t names = gp_look_word(proto + layout->upvalues);
-    return names != 0 && lua_plain_string(gp_look_word(names + (uintptr_t)number * layout->upvalue_bytes), text);
+    return number < gp_look_half(proto + layout->upvalues_size) &&
+           lua_plain_string(gp_look_word(names + (uintptr_t)number * layout->upvalue_bytes), text);
 }
 
 static bool lua_plain_is_environment(const gp_lua_text_t *text)
@@ -176,17 +193,20 @@ static bool lua_plain_local(const layout_t *layout, uintptr_t proto, int reg, ui
     return false;
 }
 
-static void lua_plain_closure(const layout_t *layout, uintptr_t proto, uint32_t number,
+static bool lua_plain_closure(const layout_t *layout, uintptr_t proto, uint32_t number,
                               gp_lua_instruction_t *instruction)
 {
+    if (number >= gp_look_half(proto + layout->children_size))
+        return false;
     instruction->kind = GP_LUA_CLOSURE;
     instruction->child = gp_look_word(gp_look_word(proto + layout->children) + (uintptr_t)number * WORD);
     if (layout->upvalue_count != 0) // 5.1: an instruction for each
         instruction->next += gp_look_byte(instruction->child + layout->upvalue_count);
+    return true;
 }
 
 // Lua 5.4: 7 bits of the operation, 8 of A, 1 of k, 8 of B, 8 of C.
-static bool lua_plain_decode_54(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in)
+static bool lua_plain_decode_newer(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in)
 {
     enum { MOVE, GET_UPVALUE = 9, SET_UPVALUE, GET_OF_UPVALUE, GET_FIELD = 14, SET_OF_UPVALUE, SET_FIELD = 18 };
     enum { NEW_TABLE = 19, SELF, CALL = 68, TAIL_CALL, ITERATE = 76, CLOSURE = 79 };
@@ -237,8 +257,7 @@ static bool lua_plain_decode_54(uintptr_t proto, uint32_t pc, gp_lua_instruction
         in->kind = GP_LUA_ITERATE;
         return true;
     case CLOSURE:
-        lua_plain_closure(layout, proto, word >> 15, in);
-        return true;
+        return lua_plain_closure(layout, proto, word >> 15, in);
     default:
         return true;
     }
@@ -251,6 +270,18 @@ typedef struct operations { // of 5.1 and 5.3: 6 bits of the operation, 8 of A, 
 
 enum { NONE = 255, CONSTANT = 256 };
 
+// Is a word of 5.1 the count that follows a SETLIST whose C is 0? Such a count may look like one, too.
+static bool lua_plain_is_count(uintptr_t proto, uint32_t pc)
+{
+    enum { SET_LIST = 34, OPERATION_AND_C = 0x7fc03f, RUN_MAX = 64 };
+    uintptr_t code = gp_look_word(proto + layout_51.code);
+    uint32_t run = 0;
+    while (run < pc && run < RUN_MAX &&
+           (gp_look_half(code + (uintptr_t)(pc - run - 1) * 4) & OPERATION_AND_C) == SET_LIST)
+        run++;
+    return run % 2 != 0;
+}
+
 static const operations_t operations_51 = {4, 5, NONE, 6, 7, NONE, 8, 9, 10, 11, 28, 29, 33, 36};
 static const operations_t operations_53 = {5, NONE, 6, 7, NONE, 8, 9, 10, 11, 12, 36, 37, 41, 44};
 
@@ -260,6 +291,8 @@ static bool lua_plain_decode_older(const layout_t *layout, const operations_t *a
     uint32_t word = gp_look_half(gp_look_word(proto + layout->code) + (uintptr_t)pc * 4);
     uint32_t operation = word & 0x3f, c = word >> 14 & 0x1ff, b = word >> 23;
     *in = (gp_lua_instruction_t){.reg = (int)(word >> 6 & 0xff), .next = 1, .from = (int)b};
+    if (layout == &layout_51 && lua_plain_is_count(proto, pc))
+        return false;
     if (operation == 0) {
         in->kind = GP_LUA_MOVE;
         return true;
@@ -286,14 +319,24 @@ static bool lua_plain_decode_older(const layout_t *layout, const operations_t *a
                 lua_plain_of_upvalue(layout, proto, (uint32_t)in->from, in, GP_LUA_SET_NAMED));
     }
     if (operation == all->closure)
-        lua_plain_closure(layout, proto, word >> 14, in);
-    else if (operation == all->new_table)
+        return lua_plain_closure(layout, proto, word >> 14, in);
+    if (operation == all->new_table)
         in->kind = GP_LUA_NEW;
     else if (operation == all->call || operation == all->tail_call)
         in->kind = GP_LUA_CALL;
     else if (operation == all->iterate)
         in->kind = GP_LUA_ITERATE;
     return true;
+}
+
+static bool lua_plain_decode(const layout_t *layout, uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in)
+{
+    if (pc >= gp_look_half(proto + layout->code_size))
+        return false;
+    bool is_known = layout == &layout_54   ? lua_plain_decode_newer(proto, pc, in)
+                    : layout == &layout_53 ? lua_plain_decode_older(layout, &operations_53, proto, pc, in)
+                                           : lua_plain_decode_older(layout, &operations_51, proto, pc, in);
+    return is_known && (in->kind == GP_LUA_OTHER || in->reg < gp_look_byte(proto + layout->registers));
 }
 
 // Each byte is a difference of lines, with a sign.
@@ -376,17 +419,37 @@ static uintptr_t lua_plain_before(const layout_t *layout, uintptr_t state, uintp
     return frame > gp_look_word(state + layout->state_stack) ? frame - layout->frame_bytes : 0;
 }
 
-// Frames behind the leaf that there is no room for.
-static size_t lua_plain_count_skipped(const layout_t *layout, const gp_lua_walk_t *walk, uintptr_t state,
-                                      uintptr_t frame)
+// The frames of a 5.1 are an array; while it is given another size, the frame may be of the one before.
+static size_t lua_plain_count_array(const layout_t *layout, gp_lua_walk_t *walk, uintptr_t state, uintptr_t frame)
 {
-    size_t count = 0, room = walk->max - walk->depth;
-    for (; frame != 0 && count < FRAMES_MAX; count++)
-        frame = lua_plain_before(layout, state, frame);
-    return count > room ? count - room : 0;
+    uintptr_t first = gp_look_word(state + layout->state_stack);
+    size_t count = (frame - first) / layout->frame_bytes;
+    bool is_within = count < gp_look_half(state + layout->state_stack_size) && count < FRAMES_MAX &&
+                     (frame - first) % layout->frame_bytes == 0;
+    return is_within && gp_look_may_read(&walk->look, first, WORD) ? count : 0;
 }
 
-static bool lua_plain_decode(const layout_t *layout, uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction);
+// How many frames of a state can be read, LISTED_MAX at most; the outermost one, of no function, does not count.
+//   tail: the frame, and then the one behind those that there is no room for
+static size_t lua_plain_count(const layout_t *layout, gp_lua_walk_t *walk, uintptr_t state, uintptr_t *tail)
+{
+    uintptr_t frame = *tail;
+    size_t count = 0, room = walk->max - walk->depth;
+    if (layout->frame_before == 0) {
+        count = lua_plain_count_array(layout, walk, state, frame);
+        *tail -= count > room ? (count - room + 1) * layout->frame_bytes : 0;
+        return count;
+    }
+    for (; count < LISTED_MAX; count++) {
+        if (!gp_look_may_read(&walk->look, frame, (size_t)layout->frame_status + 2))
+            return 0;
+        frame = gp_look_word(frame + layout->frame_before);
+        if (frame == 0)
+            break;
+        *tail = count + 1 >= room ? gp_look_word(*tail + layout->frame_before) : *tail;
+    }
+    return count;
+}
 
 // Is a frame's function in the register that its caller calls? While a frame is being made, it may be what its memory
 // was before.
@@ -424,25 +487,30 @@ static void lua_plain_put(const layout_t *layout, gp_lua_walk_t *walk, uintptr_t
 
 static const gp_lua_entry_t *lua_plain_walk(const layout_t *layout, gp_lua_walk_t *walk, const gp_lua_entry_t *entry)
 {
-    uintptr_t state = entry->state, frame, before;
+    uintptr_t state = entry->state, frame;
     walk->look.is_sure = false;
     if (!gp_look_may_read(&walk->look, state, 12 * WORD) || gp_look_byte(state + OBJECT_TAG) != THREAD)
         return NULL;
     frame = gp_look_word(state + layout->state_frame);
     if (!gp_look_may_read(&walk->look, frame, 9 * WORD))
         return NULL;
-    walk->skip = lua_plain_count_skipped(layout, walk, state, frame);
-    if (walk->skip > 0)
-        *walk->flags |= GP_UNWIND_TRUNCATED;
-    bool is_leaf = true;
-    for (size_t i = 0; i < FRAMES_MAX && (before = lua_plain_before(layout, state, frame)) != 0; i++, frame = before) {
+    uintptr_t tail = frame;
+    size_t count = lua_plain_count(layout, walk, state, &tail);
+    gp_lua_skip(walk, count);
+    if (count == LISTED_MAX) // the root end is too far
+        walk->skip = 0;
+    for (size_t i = 0; i < count && walk->depth < walk->max; i++, frame = lua_plain_before(layout, state, frame)) {
         size_t depth = walk->depth;
-        lua_plain_put(layout, walk, state, frame, is_leaf);
+        walk->look.is_sure = i > 0;
+        if (walk->depth > 0 && walk->skip > 0) {
+            i = walk->skip + 1;
+            frame = tail;
+            walk->skip = 0;
+        }
+        lua_plain_put(layout, walk, state, frame, i == 0);
         if (walk->depth > depth && layout->frame_status != 0 &&
             gp_look_half(frame + layout->frame_status - 2) >> 16 & layout->status_fresh)
             walk->frames[walk->depth - 1] |= GP_LANGUAGE_ENTRY;
-        walk->look.is_sure = true;
-        is_leaf = false;
     }
     return gp_lua_outer(walk, entry);
 }
@@ -482,28 +550,15 @@ static uintptr_t lua_plain_top_proto(const layout_t *layout, uintptr_t state)
     return is_proto ? proto : 0;
 }
 
-static bool lua_plain_decode_51(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
-{
-    return lua_plain_decode_older(&layout_51, &operations_51, proto, pc, instruction);
-}
-
-static bool lua_plain_decode_53(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
-{
-    return lua_plain_decode_older(&layout_53, &operations_53, proto, pc, instruction);
-}
-
-static bool lua_plain_decode(const layout_t *layout, uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
-{
-    return layout == &layout_54   ? lua_plain_decode_54(proto, pc, instruction)
-           : layout == &layout_53 ? lua_plain_decode_53(proto, pc, instruction)
-                                  : lua_plain_decode_51(proto, pc, instruction);
-}
-
 // The functions of one version, on its layout.
 #define PLAIN(number)                                                                                                  \
     static const gp_lua_entry_t *lua_plain_walk_##number(gp_lua_walk_t *walk, const gp_lua_entry_t *entry)             \
     {                                                                                                                  \
         return lua_plain_walk(&layout_##number, walk, entry);                                                          \
+    }                                                                                                                  \
+    static bool lua_plain_decode_##number(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in)                      \
+    {                                                                                                                  \
+        return lua_plain_decode(&layout_##number, proto, pc, in);                                                      \
     }                                                                                                                  \
     static uint32_t lua_plain_code_size_##number(uintptr_t proto)                                                      \
     {                                                                                                                  \

@@ -3,8 +3,12 @@
 // whose functions call one written in C; all frames must read as lua_getinfo() says, and be called as the chunk calls
 // them. A version without a layout, or one that fails, is left alone.
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "collect/functions.h"
 #include "coro/helper_memory.h"
@@ -27,7 +31,9 @@ enum {
     CODE_MIN = 8,
     CODE_MAX = 64,
     MORE_WORDS = 4096,
-    WORD = 8
+    WORD = 8,
+    PAUSE_NS = 100000, // of a thread whose Lua another one tries
+    PAUSES_MAX = 100,
 };
 
 static const char chunk[] = "local look = ...\n"
@@ -277,7 +283,7 @@ static int lua_trial_look(uintptr_t state)
 
 static void lua_trial_run_chunk(uintptr_t state)
 {
-    gp_lua_entry_t entry = {.outer = gp_lua_calls, .state = state};
+    gp_lua_entry_t entry = {.outer = gp_lua_calls, .self = &entry, .state = state};
     bool is_jit = tried == &gp_luajit_dialect;
     uintptr_t runs = state, proto;
     lua_trial_state = state;
@@ -361,34 +367,35 @@ static bool lua_trial_run(const library_t *library)
     return true;
 }
 
-static struct {
-    const void *_Atomic real;
-    _Atomic bool is_good;
-} known[KNOWN_MAX];
+enum { IS_GOOD = 63 }; // the bit of a known function whose frames are known
+
+static _Atomic uintptr_t known[KNOWN_MAX]; // of functions; 0 = none yet
 
 static const void *proved; // the library; of a program that is patched, the program
 
 // The first Lua of a process is the only one: states of another one would be read by the wrong layout.
-static bool lua_trial_is_of_proved(const void *real, bool is_program)
+// Returns what is known of the function from now on; 0 = another thread is at the trial.
+static uintptr_t lua_trial_verdict(const void *real, bool is_program)
 {
+    const uintptr_t bad = (uintptr_t)real, good = bad | (uintptr_t)1 << IS_GOOD;
     static _Atomic bool is_taken, is_tried;
     Dl_info info;
     struct link_map *map = NULL;
     library_t library = {0};
     if (!is_program && (dladdr1(real, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL))
-        return false;
+        return bad;
     library.base = is_program ? (const void *)&proved : info.dli_fbase;
     if (atomic_load_explicit(&is_tried, memory_order_acquire))
-        return proved == library.base;
+        return proved == library.base ? good : bad;
     if (atomic_exchange_explicit(&is_taken, true, memory_order_acq_rel))
-        return false; // being tried
+        return 0;
     library.handle = is_program ? NULL : dlopen(map->l_name[0] != '\0' ? map->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
     bool is_good = (is_program || library.handle != NULL) && lua_trial_run(&library);
     if (library.handle != NULL)
         dlclose(library.handle);
     proved = is_good ? library.base : NULL;
     atomic_store_explicit(&is_tried, true, memory_order_release);
-    return is_good;
+    return is_good ? good : bad;
 }
 
 static _Thread_local bool is_within __attribute__((tls_model("initial-exec")));
@@ -398,19 +405,25 @@ bool gp_lua_try(const void *real, bool is_program)
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
     size_t i = 0;
     for (; i < KNOWN_MAX; i++) {
-        const void *there = atomic_load_explicit(&known[i].real, memory_order_acquire);
-        if (there == real)
-            return atomic_load_explicit(&known[i].is_good, memory_order_relaxed);
-        if (there == NULL)
+        uintptr_t there = atomic_load_explicit(&known[i], memory_order_acquire);
+        if ((there & ~((uintptr_t)1 << IS_GOOD)) == (uintptr_t)real)
+            return there >> IS_GOOD;
+        if (there == 0)
             break;
     }
     if (is_within || i == KNOWN_MAX || first() != gp_core_own_interface())
         return false;
     is_within = true;
-    bool is_good = lua_trial_is_of_proved(real, is_program);
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    uintptr_t verdict = lua_trial_verdict(real, is_program), none = 0;
+    int saved = errno;
+    for (int pauses = 0; verdict == 0 && pauses < PAUSES_MAX; pauses++) { // its call may be the only one for long
+        syscall(SYS_nanosleep, &pause, NULL);
+        verdict = lua_trial_verdict(real, is_program);
+    }
+    errno = saved;
     is_within = false;
-    const void *none = NULL;
-    atomic_store_explicit(&known[i].is_good, is_good, memory_order_relaxed);
-    atomic_compare_exchange_strong_explicit(&known[i].real, &none, real, memory_order_release, memory_order_relaxed);
-    return is_good;
+    if (verdict != 0)
+        atomic_compare_exchange_strong_explicit(&known[i], &none, verdict, memory_order_release, memory_order_relaxed);
+    return verdict >> IS_GOOD;
 }

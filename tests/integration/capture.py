@@ -125,7 +125,7 @@ class Capture:
             for item in struct.iter_unpack("<QQQQQQII48s", data):
                 self.coros[item[0]] = Coro(*item[:8], item[8].split(b"\0")[0].decode())
         elif kind == ORIGINS:
-            self.origins.update((coro, stack) for coro, stack, _ in struct.iter_unpack("<QII", data))
+            self.origins.update((coro, stack) for coro, stack, *_ in struct.iter_unpack("<QIIQ", data))
         elif kind == LEDGER:
             for coro, _, _, cpu_ns, switches, *_, longest_ns, _, _ in struct.iter_unpack("<QIIqQQQQQQQQQQQ", data):  # CPU: a difference
                 self.longest_ns[coro] = max(self.longest_ns[coro], longest_ns)
