@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "interpreter/lock_table.h"
+#include "signal/ledger_edges.h"
 
 enum { LOCK = 0x7000, OTHER = 0x9000 };
 
@@ -80,21 +81,44 @@ static void a_wait_keeps_its_slot(void **state)
     uintptr_t rival = LOCK;
     (void)state;
     atomic_store(&slot->owner, 9);
-    while ((other = gp_lock_slot_claim(rival += 16)) != NULL)
+    while ((other = gp_lock_slot_claim(rival += 16)) != NULL) {
         assert_ptr_not_equal(other, slot);
+        if (other == slot + 1 || other == slot - 1) // its other place, at last
+            atomic_store(&other->waiters, 1);
+    }
     assert_ptr_equal(gp_lock_slot_find(LOCK), slot);
     atomic_store(&slot->waiters, 0);
     assert_ptr_equal(gp_lock_slot_claim(rival), slot);
     assert_true(atomic_load(&slot->owner) == 0 && gp_lock_slot_find(LOCK) == NULL);
+    gp_lock_table_begin_anew();
+}
+
+// While recording rests, others take and give it unseen.
+static void a_rest_forgets_owners(void **state)
+{
+    bool by_owner;
+    gp_lock_slot_t *slot = wanted(LOCK + 64), *again = NULL;
+    (void)state;
+    atomic_store(&slot->is_event, false);
+    atomic_store(&slot->owner, 1);
+    gp_ledger_edge_store(&gp_ledger_edge_epoch_ticks, 500);
+    again = gp_lock_slot_find(LOCK + 64);
+    assert_ptr_equal(again, slot);
+    assert_true(gp_lock_slot_leave(slot, 2, &by_owner));
+    assert_true(by_owner && !atomic_load(&slot->is_event));
+    atomic_store(&slot->owner, 1);
+    assert_ptr_equal(gp_lock_slot_claim(LOCK + 64), slot);
+    assert_int_equal(atomic_load(&slot->owner), 1);
+    gp_lock_table_begin_anew(); // after a fork
+    assert_true(atomic_load(&slot->owner) == 0 && atomic_load(&slot->waiters) == 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_longest_holder_is_named),
-        cmocka_unit_test(others_are_told_apart),
-        cmocka_unit_test(an_event_is_given_by_another),
-        cmocka_unit_test(a_wait_keeps_its_slot),
+        cmocka_unit_test(the_longest_holder_is_named),  cmocka_unit_test(others_are_told_apart),
+        cmocka_unit_test(an_event_is_given_by_another), cmocka_unit_test(a_wait_keeps_its_slot),
+        cmocka_unit_test(a_rest_forgets_owners),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,15 +70,16 @@ class Locks(measured.Case):
             first = f"def want_{kind}" if kind == "semaphore" else f"{kind} = "
             line = next(i for i, text in enumerate(source, 1) if text.startswith(first)) + (kind == "semaphore")
             self.assertEqual(lock, f"locks.py:{line}")
-            self.assertEqual(int(victims), 1)
+            self.assertIn(int(victims), (1, 2)) # a victim without a processor keeps its holder waiting
             self.assertGreaterEqual(int(waits), self.counts[f"victim-{kind}"])
-            self.assertLessEqual(int(waits), ROUNDS)
+            self.assertLessEqual(int(waits), 2 * ROUNDS)
             self.near(f"total of {kind}", float(total) / 1e3, self.truth[f"victim-{kind}"], SHARE, SLACK)
             self.assertLessEqual(float(median), float(p99))
             self.assertLessEqual(float(p99), float(longest))
 
     def test_nothing_else_waits(self):
-        lost = [stack for stack, weight in self.waits if weight > 0.002 and ("others" in stack or "main" in stack)]
+        others = {"others", "main", "idle", "_shutdown", "faulthandler_thread"}
+        lost = [stack for stack, weight in self.waits if weight > 0.002 and (others & set(stack) or stack[0].startswith("["))]
         self.assertEqual(lost, [])
 
 

@@ -364,9 +364,18 @@ bool gp_cpython_is_loop(uintptr_t pc)
     return gp_cpython_runtime.is_trusted && frame_walk_in_loop(pc);
 }
 
+// An interpreter that ends frees the states of all threads but its own, the main one as a rule, while they still run
+// code without the interpreter.
+static bool frame_walk_state_may_be_freed(const gp_cpython_runtime_t *runtime)
+{
+    return runtime->is_finalizing != NULL && runtime->is_finalizing() && syscall(SYS_gettid) != getpid();
+}
+
 static uintptr_t frame_walk_leaf_of(uintptr_t state)
 {
-    return state != 0 ? gp_cpython_leaf_of(gp_cpython_read_own, state) : 0;
+    return state != 0 && !frame_walk_state_may_be_freed(&gp_cpython_runtime)
+               ? gp_cpython_leaf_of(gp_cpython_read_own, state)
+               : 0;
 }
 
 uintptr_t gp_cpython_leaf(void)
@@ -391,13 +400,6 @@ static uintptr_t frame_walk_base_of_current(void)
         atomic_load_explicit(&thread->current_id, memory_order_relaxed) != step->coro_id)
         return 0;
     return step->base;
-}
-
-// An interpreter that ends frees the states of all threads but its own, the main one as a rule, while they still run
-// code without the interpreter.
-static bool frame_walk_state_may_be_freed(const gp_cpython_runtime_t *runtime)
-{
-    return runtime->is_finalizing != NULL && runtime->is_finalizing() && syscall(SYS_gettid) != getpid();
 }
 
 // From 3.12 on some frames lie on the greenlet's native stack, of which greenlet alone knows.

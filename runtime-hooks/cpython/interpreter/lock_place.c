@@ -13,14 +13,15 @@ enum { MET = 2048, OUTWARDS = 6, KEPT_MAX = 512, TEXT_SIZE = 512, CALLER_BITS = 
 
 static _Atomic uintptr_t met[MET]; // address of a code object << 16 (it has 47 bits), and what it is
 
+// A frozen program has no folders in front.
 static bool lock_place_ends(const char *file, const char *end)
 {
     size_t length = strlen(file), tail = strlen(end);
-    return length >= tail && strcmp(file + length - tail, end) == 0;
+    return strcmp(file, end + 1) == 0 || (length >= tail && strcmp(file + length - tail, end) == 0);
 }
 
 // The name of a code object is the qualified one.
-static enum gp_lock_caller lock_place_read(uintptr_t code)
+static enum gp_lock_caller lock_place_read(uintptr_t code, bool *is_read)
 {
     static const struct {
         const char *name;
@@ -28,14 +29,16 @@ static enum gp_lock_caller lock_place_read(uintptr_t code)
     } known[] = {{"Condition.wait", GP_LOCK_OF_CONDITION},
                  {"Semaphore.acquire", GP_LOCK_OF_SEMAPHORE},
                  {"Thread._wait_for_tstate_lock", GP_LOCK_OF_JOIN},
-                 {"Thread.join", GP_LOCK_OF_JOIN}};
+                 {"Thread.join", GP_LOCK_OF_JOIN},
+                 {"_shutdown", GP_LOCK_OF_JOIN}};
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
     char name[TEXT_SIZE], file[TEXT_SIZE];
     uintptr_t of_name = 0, of_file = 0;
-    if (!gp_peek(code + layout->code_name, &of_name, sizeof(of_name)) ||
-        !gp_peek(code + layout->code_file, &of_file, sizeof(of_file)) ||
-        gp_cpython_peek_text(layout, of_name, name, sizeof(name)) < 0 ||
-        gp_cpython_peek_text(layout, of_file, file, sizeof(file)) < 0)
+    *is_read = gp_peek(code + layout->code_name, &of_name, sizeof(of_name)) &&
+               gp_peek(code + layout->code_file, &of_file, sizeof(of_file)) &&
+               gp_cpython_peek_text(layout, of_name, name, sizeof(name)) >= 0 &&
+               gp_cpython_peek_text(layout, of_file, file, sizeof(file)) >= 0;
+    if (!*is_read)
         return GP_LOCK_OF_PROGRAM;
     if (lock_place_ends(file, "/concurrent/futures/thread.py") && strcmp(name, "_worker") == 0)
         return GP_LOCK_OF_WORKER;
@@ -56,9 +59,11 @@ enum gp_lock_caller gp_lock_place_caller(uintptr_t word)
 {
     uintptr_t code = gp_cpython_word_code(word);
     uintptr_t seen = atomic_load_explicit(lock_place_met(code), memory_order_relaxed);
+    bool is_read = false;
     if (seen >> 16 != code) {
-        seen = code << 16 | lock_place_read(code);
-        atomic_store_explicit(lock_place_met(code), seen, memory_order_relaxed);
+        seen = code << 16 | lock_place_read(code, &is_read);
+        if (is_read)
+            atomic_store_explicit(lock_place_met(code), seen, memory_order_relaxed);
     }
     return seen & (IS_KEPT - 1);
 }

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "signal/ledger_edges.h"
+
 enum { SLOTS = 4096, ROWS = 64, GIVES = 32 };
 
 typedef struct give {
@@ -19,9 +21,10 @@ static _Atomic uint32_t give_count[ROWS];
 
 #define RELAXED memory_order_relaxed
 
-static gp_lock_slot_t *lock_table_slot(uintptr_t lock)
+// which: 0, 1.
+static gp_lock_slot_t *lock_table_slot(uintptr_t lock, unsigned which)
 {
-    return &slots[lock * 0x9e3779b97f4a7c15ull >> 52]; // the upper 12 bits
+    return &slots[(lock * 0x9e3779b97f4a7c15ull >> 52) ^ which]; // the upper 12 bits
 }
 
 static size_t lock_table_row(const gp_lock_slot_t *slot)
@@ -29,31 +32,70 @@ static size_t lock_table_row(const gp_lock_slot_t *slot)
     return (size_t)(slot - slots) % ROWS;
 }
 
+// Is it the slot of that lock? While recording rests, takes and gives go by unseen.
+static bool lock_table_is_of(gp_lock_slot_t *slot, uintptr_t lock)
+{
+    uint64_t epoch = gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks);
+    if (atomic_load_explicit(&slot->lock, RELAXED) != lock)
+        return false;
+    if (atomic_load_explicit(&slot->epoch, RELAXED) != epoch) {
+        atomic_store_explicit(&slot->owner, 0, RELAXED);
+        atomic_store_explicit(&slot->is_doubtful, false, RELAXED);
+        atomic_store_explicit(&slot->epoch, epoch, RELAXED);
+    }
+    return true;
+}
+
 gp_lock_slot_t *gp_lock_slot_find(uintptr_t lock)
 {
-    gp_lock_slot_t *slot = lock_table_slot(lock);
-    return atomic_load_explicit(&slot->lock, RELAXED) == lock ? slot : NULL;
+    for (unsigned i = 0; i < 2; i++)
+        if (lock_table_is_of(lock_table_slot(lock, i), lock))
+            return lock_table_slot(lock, i);
+    return NULL;
+}
+
+// The slot to be taken over: a free one first.
+static gp_lock_slot_t *lock_table_spare(uintptr_t lock)
+{
+    gp_lock_slot_t *first = lock_table_slot(lock, 0), *second = lock_table_slot(lock, 1);
+    bool is_second =
+        atomic_load_explicit(&first->waiters, RELAXED) != 0 ||
+        (atomic_load_explicit(&first->lock, RELAXED) != 0 && atomic_load_explicit(&second->lock, RELAXED) == 0);
+    gp_lock_slot_t *slot = is_second ? second : first;
+    return atomic_load_explicit(&slot->waiters, RELAXED) == 0 ? slot : NULL;
 }
 
 gp_lock_slot_t *gp_lock_slot_claim(uintptr_t lock)
 {
-    gp_lock_slot_t *slot = lock_table_slot(lock);
-    if (atomic_load_explicit(&slot->lock, RELAXED) == lock)
+    gp_lock_slot_t *slot = gp_lock_slot_find(lock);
+    if (slot != NULL)
         return slot;
-    if (atomic_load_explicit(&slot->waiters, RELAXED) != 0)
+    slot = lock_table_spare(lock);
+    if (slot == NULL)
         return NULL;
     atomic_store_explicit(&slot->lock, lock, RELAXED);
     atomic_store_explicit(&slot->owner, 0, RELAXED);
+    atomic_store_explicit(&slot->epoch, gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks), RELAXED);
     atomic_store_explicit(&slot->maker, 0, RELAXED);
     atomic_store_explicit(&slot->looked, 0, RELAXED);
     atomic_store_explicit(&slot->is_event, false, RELAXED);
+    atomic_store_explicit(&slot->is_doubtful, false, RELAXED);
     return slot;
+}
+
+void gp_lock_table_begin_anew(void)
+{
+    for (size_t i = 0; i < SLOTS; i++) {
+        atomic_store_explicit(&slots[i].owner, 0, RELAXED);
+        atomic_store_explicit(&slots[i].waiters, 0, RELAXED);
+    }
 }
 
 bool gp_lock_slot_leave(gp_lock_slot_t *slot, uint32_t thread, bool *by_owner)
 {
     uint32_t owner = atomic_load_explicit(&slot->owner, RELAXED);
     atomic_store_explicit(&slot->owner, 0, RELAXED);
+    atomic_store_explicit(&slot->is_doubtful, false, RELAXED);
     *by_owner = owner == thread || owner == 0;
     if (!*by_owner)
         atomic_store_explicit(&slot->is_event, true, RELAXED);

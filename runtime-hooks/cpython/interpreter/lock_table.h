@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Python's locks taken last, and who gave back the ones that others wait for.
 //
-// Model: a slot a lock, found by its address; another lock takes a slot over, unless it is waited for. Writers have the
-// interpreter's lock, or are the only user of a lock just made; a lock of the interpreter's own may race for its slot:
-// then its holder is not known. Signals: not safe.
+// Model: a slot a lock, one of two found by its address; another lock takes a slot over, unless it is waited for.
+// Writers have the interpreter's lock, or are the only user of a lock just made; a lock of the interpreter's own may
+// race for its slot: then its holder is not known. Signals: not safe.
 #pragma once
 
 #include <stdatomic.h>
@@ -14,9 +14,11 @@ typedef struct gp_lock_slot {
     _Atomic uintptr_t lock;
     _Atomic uint32_t owner; // index of the thread that has it; 0 = none, or not known
     _Atomic uint32_t waiters;
-    _Atomic uintptr_t maker; // frame word of the code that made it, else of the first wait; 0 = not known
-    _Atomic uint64_t looked; // ticks at which its owner was looked at
-    _Atomic bool is_event;   // a thread that had not taken it gave it
+    _Atomic uint64_t epoch;   // ticks at which recording began: what was taken before is not known
+    _Atomic uintptr_t maker;  // frame word of the code that made it, else of the first wait; 0 = not known
+    _Atomic uint64_t looked;  // ticks at which its owner was looked at
+    _Atomic bool is_event;    // a thread that had not taken it gives it
+    _Atomic bool is_doubtful; // its owner tried to take it again: another may be to give it
 } gp_lock_slot_t;
 
 typedef struct gp_lock_held { // who had a lock for the longest part of a time
@@ -44,6 +46,9 @@ typedef struct gp_lock_give {
 } gp_lock_give_t;
 
 void gp_lock_slot_give(const gp_lock_slot_t *slot, const gp_lock_give_t *give);
+
+// In a forked child: nobody waits, and who has what is not known.
+void gp_lock_table_begin_anew(void);
 
 // Who had it in [since, now)?
 //   owner: who has it now, where the caller did not get it; 0 = the caller did.

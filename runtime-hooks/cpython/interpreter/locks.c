@@ -10,6 +10,7 @@
 #include "base/peek.h"
 #include "collect/functions.h"
 #include "collect/lock_words.h"
+#include "interpreter/api.h"
 #include "interpreter/awaits.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/lock_place.h"
@@ -57,10 +58,21 @@ static uintptr_t locks_word(uintptr_t place, bool is_lock)
 
 // --- what each thread does
 
-static gp_thread_t *locks_thread(void)
+// Other processes give it as well: one of multiprocessing, which an interpreter may have built in. Source: glibc's
+// sysdeps/nptl/internaltypes.h, struct new_sem.
+static bool locks_is_shared(const sem_t *lock)
+{
+    int shared;
+    memcpy(&shared, (const char *)lock + sizeof(uint64_t), sizeof(shared));
+    return shared != 0;
+}
+
+// The calling thread, where what it does with the lock is noted.
+static gp_thread_t *locks_thread(const sem_t *lock)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_handler_sampling, RELAXED) ? gp_thread_self : NULL;
-    return thread != NULL && thread->root != NULL && gp_cpython_runtime.is_trusted ? thread : NULL;
+    bool is_known = thread != NULL && thread->root != NULL && gp_cpython_runtime.is_trusted;
+    return is_known && !locks_is_shared(lock) ? thread : NULL;
 }
 
 // Whoever waits for it may look at what its owner runs.
@@ -73,18 +85,32 @@ static void locks_took(gp_thread_t *thread, const sem_t *lock)
         atomic_store_explicit(&thread->language.state, (uintptr_t)gp_cpython_runtime.thread_state(), RELAXED);
 }
 
+// SimpleQueue.get() takes its lock twice, for whoever puts to give it; with the interpreter lock, so that no other
+// thread comes between. A Condition asks in this way whether it is the owner.
+static void locks_found_taken(const gp_thread_t *thread, const sem_t *lock)
+{
+    uintptr_t word;
+    gp_lock_slot_t *slot = gp_lock_slot_find((uintptr_t)lock);
+    if (slot != NULL && atomic_load_explicit(&slot->owner, RELAXED) == thread->index &&
+        gp_cpython_walk_frames(gp_cpython_read_own, gp_cpython_leaf(), 0, &word, 1) == 1 &&
+        gp_lock_place_caller(word) != GP_LOCK_OF_LIBRARY)
+        atomic_store_explicit(&slot->is_doubtful, true, RELAXED);
+}
+
 static int locks_on_trywait(sem_t *lock)
 {
     int result = sem_trywait(lock);
-    gp_thread_t *thread = result == 0 ? locks_thread() : NULL;
-    if (thread != NULL)
+    gp_thread_t *thread = locks_thread(lock);
+    if (thread != NULL && result == 0)
         locks_took(thread, lock);
+    else if (thread != NULL)
+        locks_found_taken(thread, lock);
     return result;
 }
 
 static int locks_on_post(sem_t *lock)
 {
-    const gp_thread_t *thread = locks_thread();
+    const gp_thread_t *thread = locks_thread(lock);
     gp_lock_slot_t *slot = thread != NULL ? gp_lock_slot_find((uintptr_t)lock) : NULL;
     gp_lock_give_t give = {0};
     if (slot != NULL && gp_lock_slot_leave(slot, thread->index, &give.by_owner)) {
@@ -99,12 +125,15 @@ static int locks_on_post(sem_t *lock)
 static int locks_on_init(sem_t *lock, int shared, unsigned value)
 {
     int result = sem_init(lock, shared, value);
-    gp_lock_slot_t *slot = result == 0 && locks_thread() != NULL ? gp_lock_slot_claim((uintptr_t)lock) : NULL;
-    if (slot != NULL) {
-        atomic_store_explicit(&slot->lock, 0, RELAXED); // as new, whatever was at this address
-        slot = gp_lock_slot_claim((uintptr_t)lock);
-        atomic_store_explicit(&slot->maker, gp_lock_place_own(true), RELAXED);
-    }
+    gp_lock_slot_t *slot = result == 0 && locks_thread(lock) != NULL ? gp_lock_slot_claim((uintptr_t)lock) : NULL;
+    if (slot == NULL)
+        return result;
+    atomic_store_explicit(&slot->lock, 0, RELAXED); // as new, whatever was at this address
+    slot = gp_lock_slot_claim((uintptr_t)lock);
+    if (slot != NULL && value == 0) // another thread gives it first
+        atomic_store_explicit(&slot->is_event, true, RELAXED);
+    else if (slot != NULL)
+        atomic_store_explicit(&slot->maker, gp_lock_place_own(gp_py_has_lock()), RELAXED);
     return result;
 }
 
@@ -157,12 +186,15 @@ static uintptr_t locks_look_at_owner(gp_lock_slot_t *slot, uint32_t owner, uint6
 static bool locks_is_wait(wait_t *wait, const uintptr_t *frames)
 {
     gp_lock_slot_t *slot = wait->slot;
-    enum gp_lock_caller caller = wait->depth > 0 ? gp_lock_place_caller(frames[0]) : GP_LOCK_OF_PROGRAM;
+    if (wait->depth == 0) // a thread of the interpreter's own
+        return false;
+    enum gp_lock_caller caller = gp_lock_place_caller(frames[0]);
     wait->is_semaphore =
         caller == GP_LOCK_OF_CONDITION && wait->depth > 1 && gp_lock_place_caller(frames[1]) == GP_LOCK_OF_SEMAPHORE;
     if (caller == GP_LOCK_OF_CONDITION || caller == GP_LOCK_OF_JOIN || caller == GP_LOCK_OF_WORKER)
         return wait->is_semaphore;
-    return !atomic_load_explicit(&slot->is_event, RELAXED) && wait->owner != wait->thread->index;
+    return !atomic_load_explicit(&slot->is_event, RELAXED) && !atomic_load_explicit(&slot->is_doubtful, RELAXED) &&
+           wait->owner != wait->thread->index;
 }
 
 static void locks_put(gp_thread_lock_t *lock, uintptr_t word)
@@ -237,20 +269,21 @@ typedef int locks_call_t(sem_t *lock, clockid_t clock, const struct timespec *un
 
 static int locks_wait(sem_t *lock, clockid_t clock, const struct timespec *until, locks_call_t *call)
 {
-    wait_t wait = {.thread = locks_thread()};
+    wait_t wait = {.thread = locks_thread(lock)};
     if (wait.thread == NULL)
         return call(lock, clock, until);
+    int error = errno; // which success leaves as it is
     int result = sem_trywait(lock);
     if (result != 0) {
         bool is_wait = locks_begin(&wait, lock, until != NULL);
         result = call(lock, clock, until);
-        int error = errno;
+        error = result != 0 ? errno : error;
         if (is_wait)
             locks_end(&wait, result == 0, until != NULL);
-        errno = error;
     }
     if (result == 0)
         locks_took(wait.thread, lock);
+    errno = error;
     return result;
 }
 
@@ -298,6 +331,9 @@ void gp_locks_follow(bool is_attached)
         {"sem_timedwait", (void *)(uintptr_t)sem_timedwait}, {"sem_clockwait", (void *)(uintptr_t)sem_clockwait},
         {"sem_post", (void *)(uintptr_t)sem_post},
     };
+    static bool is_told_of_forks;
+    if (!is_told_of_forks)
+        is_told_of_forks = pthread_atfork(NULL, NULL, gp_lock_table_begin_anew) == 0;
     gp_redirect((const void *)gp_cpython_runtime.loop, // NOLINT(performance-no-int-to-ptr)
                 is_attached ? in : out, sizeof(in) / sizeof(in[0]));
 }

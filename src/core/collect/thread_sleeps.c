@@ -142,11 +142,11 @@ static void thread_sleeps_tell_lock(gp_thread_t *thread, gp_thread_sleep_t *slee
     uint64_t since = gp_ledger_edge_load(&thread->gil.since);
     if (gp_lock_is_waited_for(thread) && since != 0 && now > since)
         sleep->pause = thread_sleeps_pause(now - since);
-    uint64_t ns = gp_ticks_to_ns(gp_lock_wait_take(thread, now));
-    if (ns == 0)
+    if (!gp_lock_wait_is_due(thread, now))
         return;
     thread_sleeps_walk(thread, sleep);
-    thread_sleeps_hand_on(thread, sleep, now, ns);
+    if (sleep->depth > 0 && sleep->flags & GP_SAMPLE_LOCK) // else it is told by a later look, or the wait's end
+        thread_sleeps_hand_on(thread, sleep, now, gp_ticks_to_ns(gp_lock_wait_take(thread, now)));
     sleep->depth = 0;
 }
 

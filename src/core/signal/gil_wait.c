@@ -163,10 +163,20 @@ size_t gp_lock_wait_words(const gp_thread_t *thread, uintptr_t words[GP_LOCK_WOR
     return atomic_load_explicit(&thread->gil.since, memory_order_relaxed) == since ? count : 0;
 }
 
+static bool gil_wait_is_due(uint64_t told, uint64_t now)
+{
+    return told != 0 && now > told && gp_ticks_to_ns(now - told) >= LONG_NS;
+}
+
+bool gp_lock_wait_is_due(const gp_thread_t *thread, uint64_t now)
+{
+    return gil_wait_is_due(atomic_load_explicit(&thread->gil.lock.told, memory_order_acquire), now);
+}
+
 uint64_t gp_lock_wait_take(gp_thread_t *thread, uint64_t now)
 {
     uint64_t told = atomic_load_explicit(&thread->gil.lock.told, memory_order_acquire);
-    if (told == 0 || now <= told || gp_ticks_to_ns(now - told) < LONG_NS ||
+    if (!gil_wait_is_due(told, now) ||
         !atomic_compare_exchange_strong_explicit(&thread->gil.lock.told, &told, now, memory_order_acq_rel,
                                                  memory_order_relaxed))
         return 0;

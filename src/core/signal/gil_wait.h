@@ -76,6 +76,9 @@ static inline bool gp_lock_is_waited_for(const gp_thread_t *thread)
 //   owner: index of the thread that has the lock at this moment, 0 = not known; left as it is where only words tell.
 size_t gp_lock_wait_words(const gp_thread_t *thread, uintptr_t words[GP_LOCK_WORDS], uint32_t *owner);
 
+// Is there anything to take? Threads: any.
+bool gp_lock_wait_is_due(const gp_thread_t *thread, uint64_t now);
+
 // Take what is not told of an open wait that goes on for a second or more: for the caller to tell. Returns ticks.
 // Threads: the collector.
 uint64_t gp_lock_wait_take(gp_thread_t *thread, uint64_t now);

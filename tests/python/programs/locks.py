@@ -3,6 +3,7 @@
 
 What else waits (an event, a queue, a join, an idle pool) is no lock's wait."""
 import concurrent.futures
+import faulthandler
 import queue
 import threading
 import time
@@ -97,7 +98,17 @@ def others():
                 time.sleep(0.03)
 
 
+def idle(items):
+    """The second one to wait finds the queue's lock taken by the first."""
+    items.get()
+
+
 def main():
+    faulthandler.dump_traceback_later(60) # a thread without frames, which waits for a lock
+    items = queue.SimpleQueue()
+    idlers = [threading.Thread(target=idle, args=(items,), name=f"idler-{i}") for i in range(2)]
+    for thread in idlers:
+        thread.start()
     threads = pair("plain", hold_plain, want_plain) + pair("again", hold_again, want_again) + \
         pair("condition", hold_condition, want_condition) + pair("semaphore", hold_semaphore, want_semaphore)
     threads.append(threading.Thread(target=others, name="others"))
@@ -105,8 +116,13 @@ def main():
         thread.start()
     for thread in threads:
         thread.join()
+    time.sleep(1.3) # longer ones are told while they go on
+    for _ in idlers:
+        items.put(None)
+    faulthandler.cancel_dump_traceback_later()
     for line in lines:
         print(*line)
+    threading.Thread(target=time.sleep, args=(0.1,)).start() # which the interpreter waits for
 
 
 main()
