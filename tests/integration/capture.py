@@ -12,7 +12,7 @@ MAGIC = b"GRNPROF\n"
 CHUNK_MAGIC = 0x4B435047
 META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = range(1, 11)
 HOGS, ORIGINS, SPANS = 12, 18, 19
-LEDGER_BYTES = 104
+RECORD_BYTES = {LEDGER: 112, ORIGINS: 24}  # of those that have grown
 # The list that the program is made of: number, ID, key, what is lost.
 with open(os.path.join(os.path.dirname(__file__), "../../src/model/counters.h")) as counters_list:
     LISTED = re.findall(r"X\( ?(\d+), \w+, (?:drop_)?(\w+), (\w+),", counters_list.read())
@@ -105,8 +105,8 @@ class Capture:
             record_bytes = 0
             if flags & PACKED:
                 payload, record_bytes = unpack(payload)
-            if kind == LEDGER and 0 < record_bytes < LEDGER_BYTES:
-                payload = widen(payload, record_bytes, LEDGER_BYTES)
+            if 0 < record_bytes < RECORD_BYTES.get(kind, 0):
+                payload = widen(payload, record_bytes, RECORD_BYTES[kind])
             self._read_payload(kind, payload)
             at += 24 + (length + 7 & ~7)
         self.whole &= at == len(data)

@@ -67,12 +67,17 @@ static bool locks_is_shared(const sem_t *lock)
     return shared != 0;
 }
 
-// The calling thread, where what it does with the lock is noted.
-static gp_thread_t *locks_thread(const sem_t *lock)
+// The calling thread, where what it does with locks is noted.
+static gp_thread_t *locks_self(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_handler_sampling, RELAXED) ? gp_thread_self : NULL;
-    bool is_known = thread != NULL && thread->root != NULL && gp_cpython_runtime.is_trusted;
-    return is_known && !locks_is_shared(lock) ? thread : NULL;
+    return thread != NULL && thread->root != NULL && gp_cpython_runtime.is_trusted ? thread : NULL;
+}
+
+static gp_thread_t *locks_thread(const sem_t *lock)
+{
+    gp_thread_t *thread = locks_self();
+    return thread != NULL && !locks_is_shared(lock) ? thread : NULL;
 }
 
 // Whoever waits for it may look at what its owner runs.
@@ -122,19 +127,24 @@ static int locks_on_post(sem_t *lock)
     return sem_post(lock);
 }
 
-static int locks_on_init(sem_t *lock, int shared, unsigned value)
+static void locks_made(const sem_t *lock, unsigned value)
 {
-    int result = sem_init(lock, shared, value);
-    gp_lock_slot_t *slot = result == 0 && locks_thread(lock) != NULL ? gp_lock_slot_claim((uintptr_t)lock) : NULL;
+    gp_lock_slot_t *slot = gp_lock_slot_claim((uintptr_t)lock);
     if (slot == NULL)
-        return result;
+        return;
     atomic_store_explicit(&slot->lock, 0, RELAXED); // as new, whatever was at this address
     slot = gp_lock_slot_claim((uintptr_t)lock);
     if (slot != NULL && value == 0) // another thread gives it first
         atomic_store_explicit(&slot->is_event, true, RELAXED);
     else if (slot != NULL)
         atomic_store_explicit(&slot->maker, gp_lock_place_own(gp_py_has_lock()), RELAXED);
-    return result;
+}
+
+static int locks_on_init(sem_t *lock, int shared, unsigned value)
+{
+    if (shared == 0 && locks_self() != NULL)
+        locks_made(lock, value);
+    return sem_init(lock, shared, value); // the program's own call, whether it fails or not
 }
 
 static int locks_on_destroy(sem_t *lock)
