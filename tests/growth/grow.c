@@ -169,7 +169,9 @@ static const struct {
 // Returns once all that was sampled and retired before has been taken in.
 static void sync_collector(void)
 {
-    prof_t *profile = prof_start(NULL);
+    prof_options_t options = PROF_OPTIONS_INIT;
+    options.scope = PROF_SCOPE_THREAD; // a request does not wait for a round as it stops
+    prof_t *profile = prof_start(&options);
     if (profile == NULL || prof_stop(profile) != 0)
         fail("prof_start");
     prof_free(profile);
