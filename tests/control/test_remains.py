@@ -26,6 +26,7 @@ OF_PYTHON = {
     "greenlet_trace_settrace", "greenlet_trace_gettrace",
     "hubs_on_pop", "loop_look_on_poll",
     "imports_on_create", "imports_on_create_builtin", "imports_on_exec", "imports_on_exec_builtin",  # of modules
+    "gp_lock_table_begin_anew",  # a fork handler
     "thread_names_on_start",    # of threads: named as threading.Thread names them
     "cpython_look_at_modules",  # a word of the interpreter's ring of calls: it was made already
 }

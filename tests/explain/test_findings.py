@@ -149,7 +149,7 @@ class Findings(helpers.InFolder):
     def test_pools_that_are_no_fault(self):
         self.assertEqual(findings(self.pool(6)), [])
         self.assertEqual(findings(self.pool(2, requests=False)), [])  # a note
-        self.assertIn("No call was handed to a pool", helpers.run([GREENPROF, "report", self.make(self.spans(5, 20)), "--by", "pool"]).stdout)
+        self.assertIn("No call to a pool of threads was seen", helpers.run([GREENPROF, "report", self.make(self.spans(5, 20)), "--by", "pool"]).stdout)
 
     def spans(self, count, milliseconds, flags=0, at_once=False):
         lines = ledger(2, cpu=10 * MS, trace=1) + f"span 1 0 2 2 0 {900 * MS} 1 3 0 GET /servers\n"

@@ -67,7 +67,8 @@ static void report_pools_print_holder(const gp_input_t *source, const gp_pool_t 
 static void report_pools_print(const gp_input_t *source, const gp_pools_t *pools, const uint32_t *rows, size_t count)
 {
     if (pools->count == 0) {
-        printf("   No call was handed to a pool of threads by a request: others are not followed\n\n");
+        printf(
+            "   No call to a pool of threads was seen: pools are followed in programs with requests or profiles\n\n");
         return;
     }
     printf("   %zu pool%s of threads; p50 to waited: milliseconds that calls were in the queue\n", pools->count,
