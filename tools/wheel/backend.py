@@ -5,6 +5,7 @@
 A build folder that is there is used, and not compiled again: `--config-settings build=FOLDER`, or GREENPROF_BUILD. Else it
 is build/wheel. The wheel is for every CPython from 3.11 on: nothing in it is of one version.
 """
+import fcntl
 import os
 import re
 import shutil
@@ -110,8 +111,10 @@ def _make(build, *targets):
 
 
 def _stage(build, folder):
-    _make(build, "greenprof-wheel")
-    _run("cmake", "--install", build, "--component", "wheel", "--prefix", folder, stdout=subprocess.DEVNULL)
+    with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # else another wheel of this folder has files that are being linked anew
+        _make(build, "greenprof-wheel")
+        _run("cmake", "--install", build, "--component", "wheel", "--prefix", folder, stdout=subprocess.DEVNULL)
     strip = _cached(build, "CMAKE_STRIP") or "strip"
     check(folder)
     _run(strip, "--strip-debug", *(os.path.join(folder, part) for part in BINARIES))
