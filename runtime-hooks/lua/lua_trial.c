@@ -187,10 +187,10 @@ static bool lua_trial_find_globals(uintptr_t state)
     enum { STATE_GLOBAL = 16, IN_C = -2 };
     uintptr_t global = gp_look_word(state + STATE_GLOBAL), main = 0;
     gp_lua_runtime.current = gp_lua_runtime.state = gp_lua_runtime.base = 0;
-    for (uint16_t at = WORD; at < GLOBAL_WORDS * WORD; at += WORD) {
+    for (unsigned at = WORD; at < GLOBAL_WORDS * WORD; at += WORD) {
         if (main != 0 && gp_lua_runtime.current == 0 && gp_look_word(global + at) == state &&
             lua_trial_is_calling(global + at - WORD)) {
-            gp_lua_runtime.current = at;
+            gp_lua_runtime.current = (uint16_t)at;
             gp_lua_runtime.base = (uint16_t)(at + WORD);
         } else if (main == 0 && gp_look_word(global + at) == lua_trial_state &&
                    (int32_t)gp_look_half(global + at - WORD) == IN_C) {

@@ -20,7 +20,8 @@ class Threads(check.Case):
     def states(self, run, trace):
         sums = collections.Counter()
         for stack, weight in run.folded("--by", "critical-path", "--trace", trace).stacks:
-            sums[next((state for state in self.STATES if stack[-1] == f"[{state}]"), "running")] += weight
+            leaf = "[blocked]" if stack[-1] == "[lock]" else stack[-1]  # a sleep, whose cause is known
+            sums[next((state for state in self.STATES if leaf == f"[{state}]"), "running")] += weight
         return sums
 
     def check_requests(self, *options):
