@@ -25,7 +25,7 @@ bool gp_py_text_ends(gp_py_t *object, const char *end)
 {
     const char *utf8 = object != NULL && gp_py_type(object) == gp_py.text_type ? gp_py.utf8(object, NULL) : NULL;
     size_t length = utf8 != NULL ? strlen(utf8) : 0;
-    return length >= strlen(end) && strcmp(utf8 + length - strlen(end), end) == 0;
+    return utf8 != NULL && length >= strlen(end) && strcmp(utf8 + length - strlen(end), end) == 0;
 }
 
 gp_py_t *gp_pool_argument_of(const char *name, const char *file, size_t number)
