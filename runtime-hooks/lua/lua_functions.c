@@ -107,7 +107,8 @@ static uint32_t lua_functions_make(uintptr_t address, uintptr_t proto, const gp_
     }
     if (proto != 0)
         lua_functions_describe(function, dialect, proto);
-    return number;
+    // A prototype without a line is a chunk's, which has no name: it is being made where an older one was.
+    return proto != 0 && function->name_len > 0 && function->first_line == 0 ? 0 : number;
 }
 
 static uintptr_t lua_functions_number(uintptr_t address, uintptr_t proto, const gp_lua_site_t *caller)
