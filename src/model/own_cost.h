@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Greenprof's part of a program's CPU time, and what it is to be at most where nobody says so.
+// Greenprof's part of a program's CPU time, and what it is to be at most by default.
 #pragma once
 
 #include <stdint.h>

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "export/write/endpoint_json.h"
 #include "page/page.h"
 #include "report/explain_words.h"
 #include "report/losses.h"
@@ -95,12 +96,7 @@ static void header_put_endpoints(const gp_page_writer_t *writer, gp_json_t *json
         gp_json_open(json, '{');
         gp_json_key_text(json, "text", gp_endpoint_text(endpoint, text, sizeof(text)));
         gp_json_key_uint(json, "count", endpoint->count);
-        gp_json_key_uint(json, "failed", endpoint->failed);
-        gp_json_key_uint(json, "total_ns", endpoint->total_ns);
-        gp_json_key_uint(json, "p50_ns", endpoint->p50_ns);
-        gp_json_key_uint(json, "p90_ns", endpoint->p90_ns);
-        gp_json_key_uint(json, "p99_ns", endpoint->p99_ns);
-        gp_json_key_uint(json, "max_ns", endpoint->max_ns);
+        gp_endpoint_put_figures(json, endpoint);
         gp_json_close(json, '}');
     }
     gp_json_close(json, ']');

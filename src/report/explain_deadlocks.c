@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Threads that wait for each other's locks: circles of holders in the latest census.
 //
-// Model: a thread asleep for a lock waits for one other thread, who has it. Where going from holder to holder comes
+// Model: a thread asleep for a lock waits for one other thread, its holder. Where going from holder to holder comes
 // back, and no wait on the way has an end of its own, none of these threads goes on by itself. Threads are looked at
 // one after the other: all must have waited by the first look, as otherwise the circle may be of parts that never met.
 #include <errno.h>
@@ -20,7 +20,7 @@ enum {
 }; // asleep for less: the census is of threads at different moments
 
 typedef struct waiting {        // of a census' record
-    uint32_t coro, stack, next; // next: number of the record of who has the lock; GP_INDEX_NONE = not known
+    uint32_t coro, stack, next; // next: number of the holder's record; GP_INDEX_NONE = not known
     uint32_t visit;
     gp_lock_names_t names;
     uint64_t time_ns, state_ns;

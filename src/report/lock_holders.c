@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who is meant by "[held by NAME]".
+// Threads by name: the holder that "[held by NAME]" stands for.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

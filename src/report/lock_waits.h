@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waits for locks, by lock: how long, whose, and the code that held it meanwhile.
+// Waits for locks, by lock: their length, their threads, and the code that held it meanwhile.
 //
 // Model: each wait is a sample of its own, or several that adjoin. In front of its stack stand names in brackets
 // (core/collect/lock_words.h): the lock, the thread with it, and the code of that. Where the last is missing (mutexes

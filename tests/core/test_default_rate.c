@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rate that nobody has chosen: the whole at each price, and some samples whatever the price.
+// The default rate: the whole at each price, and some samples whatever the price.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

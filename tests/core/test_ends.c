@@ -292,7 +292,7 @@ static void at_rest_a_stack_keeps_its_record(void **state)
     gp_coro_total(coro->birth_ticks - 1, &before);
     uint64_t version = gp_region_version;
     assert_true(is_renewed(NULL));
-    assert_int_not_equal(gp_region_version, version); // who has found the one before looks again
+    assert_int_not_equal(gp_region_version, version); // a reader that has found the one before looks again
     gp_coro_ends(coro, coro->id);
     assert_true(is_renewed(NULL));
     assert_false(gp_ledger_edge_is_over(coro));

@@ -444,7 +444,7 @@ static uint64_t samples_of(prof_t *profile)
     return samples;
 }
 
-// Nor are its last samples lost: to who dumps it, resumes it, or inherits it.
+// Nor are its last samples lost to a dump, a resume, or a child.
 static void its_last_samples_are_waited_for(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who had a lock while others waited: told by those that gave it back.
+// Owners of a lock while others waited, as its gives tell.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static void the_longest_holder_is_named(void **state)
     assert_true(held.thread == 3 && held.code == 30 && held.given == 450 && held.by_owner);
     held = gp_lock_slot_held(slot, 200, 900, 5); // it gave up: the owner still has it
     assert_true(held.thread == 5 && held.given == 450);
-    held = gp_lock_slot_held(slot, 460, 470, 0); // nobody gave it meanwhile
+    held = gp_lock_slot_held(slot, 460, 470, 0); // it was not given meanwhile
     assert_true(held.thread == 0 && held.given == 0);
     atomic_store(&slot->waiters, 0);
 }
@@ -71,7 +71,7 @@ static void an_event_is_given_by_another(void **state)
     assert_true(!by_owner && atomic_load(&slot->is_event));
     atomic_store(&slot->waiters, 0);
     assert_false(gp_lock_slot_leave(slot, 2, &by_owner));
-    assert_true(by_owner); // who had it is not known: it may have been
+    assert_true(by_owner); // the owner is not known: this may have been
 }
 
 // A slot is taken over by the next lock of its place, but not while it is waited for.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which code of Python takes a lock, makes it, or waits for it: the innermost frame that is not the library's own.
-// Threads: the one whose frames these are. Signals: not safe.
+// Threads: that of the frames. Signals: not safe.
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ enum gp_lock_caller {
     GP_LOCK_OF_WORKER,    // of concurrent.futures: waits for work
 };
 
-// The caller whose frame a word is. Cost: ~2 ns; ~5 us where its code was not met yet.
+// The caller that a frame word stands for. Cost: ~2 ns; ~5 us where its code was not met yet.
 enum gp_lock_caller gp_lock_place_caller(uintptr_t word);
 
 // The calling thread's. Returns a frame word; 0 = none. Cost: ~15 ns.

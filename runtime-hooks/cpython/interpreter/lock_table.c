@@ -110,11 +110,11 @@ void gp_lock_slot_give(const gp_lock_slot_t *slot, const gp_lock_give_t *give)
     atomic_store_explicit(&kept->thread, give->thread, RELAXED);
     atomic_store_explicit(&kept->code, give->code, RELAXED);
     atomic_store_explicit(&kept->by_owner, give->by_owner, RELAXED);
-    // Release: partner of the acquire below; the semaphore itself orders the two for whoever gets it.
+    // Release: partner of the acquire below; the semaphore itself orders the two for the thread that gets it.
     atomic_store_explicit(&kept->ticks, give->ticks, memory_order_release);
 }
 
-// Going back from who has it now, or gave it last, to the one before.
+// From the owner of now, or the last one, back to those before.
 gp_lock_held_t gp_lock_slot_held(const gp_lock_slot_t *slot, uint64_t since, uint64_t now, uint32_t owner)
 {
     gp_lock_held_t held = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Python's locks taken last, and who gave back the ones that others wait for.
+// Python's locks taken last, and the threads that gave back those with waiters.
 //
 // Model: a slot a lock, one of two found by its address; another lock takes a slot over, unless it is waited for.
 // Writers have the interpreter's lock, or are the only user of a lock just made; a lock of the interpreter's own may
@@ -21,11 +21,11 @@ typedef struct gp_lock_slot {
     _Atomic bool is_doubtful; // its owner tried to take it again: another may be to give it
 } gp_lock_slot_t;
 
-typedef struct gp_lock_held { // who had a lock for the longest part of a time
+typedef struct gp_lock_held { // the owner of a lock for the longest part of a time
     uint32_t thread;          // 0 = not known
     uintptr_t code;           // frame word of the code that gave it back; 0 = not known
     uint64_t given;           // ticks at which it was given back last; 0 = it was not
-    bool by_owner;            // by who had taken it
+    bool by_owner;            // by the thread that had taken it
 } gp_lock_held_t;
 
 // The slot of a lock; NULL = it has none.
@@ -47,9 +47,9 @@ typedef struct gp_lock_give {
 
 void gp_lock_slot_give(const gp_lock_slot_t *slot, const gp_lock_give_t *give);
 
-// In a forked child: nobody waits, and who has what is not known.
+// In a forked child: no thread waits, and no owner is known.
 void gp_lock_table_begin_anew(void);
 
-// Who had it in [since, now)?
-//   owner: who has it now, where the caller did not get it; 0 = the caller did.
+// The owner for the longest part of [since, now).
+//   owner: that of now, where the caller did not get the lock; 0 = the caller did.
 gp_lock_held_t gp_lock_slot_held(const gp_lock_slot_t *slot, uint64_t since, uint64_t now, uint32_t owner);

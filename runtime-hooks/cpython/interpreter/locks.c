@@ -80,7 +80,7 @@ static gp_thread_t *locks_thread(const sem_t *lock)
     return thread != NULL && !locks_is_shared(lock) ? thread : NULL;
 }
 
-// Whoever waits for it may look at what its owner runs.
+// Threads that wait for it may look at what its owner runs.
 static void locks_took(gp_thread_t *thread, const sem_t *lock)
 {
     gp_lock_slot_t *slot = gp_lock_slot_claim((uintptr_t)lock);
@@ -90,7 +90,7 @@ static void locks_took(gp_thread_t *thread, const sem_t *lock)
         atomic_store_explicit(&thread->language.state, (uintptr_t)gp_cpython_runtime.thread_state(), RELAXED);
 }
 
-// SimpleQueue.get() takes its lock twice, for whoever puts to give it; with the interpreter lock, so that no other
+// SimpleQueue.get() takes its lock twice, for a put() to give it; with the interpreter lock, so that no other
 // thread comes between. A Condition asks in this way whether it is the owner.
 static void locks_found_taken(const gp_thread_t *thread, const sem_t *lock)
 {
@@ -263,7 +263,7 @@ static void locks_end(const wait_t *wait, bool has_it, bool is_timed)
     gp_lock_held_t held = gp_lock_slot_held(slot, wait->since, now, owner);
     bool is_lock = wait->is_semaphore || held.given == 0 || held.by_owner;
     if (held.thread == 0 && !wait->is_semaphore)
-        held.thread = wait->owner; // whoever had it as the wait began
+        held.thread = wait->owner; // the owner as the wait began
     uint64_t late = has_it && held.given != 0 ? now - held.given : 0;
     uint64_t ticks = gp_lock_wait_end(wait->thread, now, late, is_lock);
     if (ticks == 0)

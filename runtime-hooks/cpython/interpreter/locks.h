@@ -3,11 +3,11 @@
 // them comes here first.
 //
 // Model: a lock is a semaphore, from 3.11 to 3.13. To take it the interpreter tries, and waits only where that fails:
-// so a wait alone is timed. Who has which lock is noted in a table, of the latest few thousand; who gives one back
-// while others wait, with its code. A wait ended by the lock's owner was one for a lock. Another thread's end of it
-// makes it an event's (conditions, queues), and a sleep as before, but for threading.Semaphore: there the giver is who
-// had it. A lock is called by the place where it was made, else by its first wait's. Source: Python/thread_pthread.h,
-// Modules/_threadmodule.c, Lib/threading.py.
+// so a wait alone is timed. Owners are noted in a table of the latest few thousand locks; threads that give one back
+// while others wait, with their code. A wait ended by the lock's owner was one for a lock. Another thread's end of it
+// makes it an event's (conditions, queues), and a sleep as before, but for threading.Semaphore: there the giver is
+// the owner. A lock is called by the place where it was made, else by its first wait's. Source:
+// Python/thread_pthread.h, Modules/_threadmodule.c, Lib/threading.py.
 #pragma once
 
 #include <stdbool.h>

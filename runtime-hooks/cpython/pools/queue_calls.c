@@ -55,7 +55,7 @@ static void queue_calls_forget_oldest(void)
     item->coro = NULL;
 }
 
-// Take the first item with this object off the list. Returns false: nobody's work is in it.
+// Take the first item with this object off the list. Returns false: no work is in it.
 static bool queue_calls_find(const gp_py_t *queue, const gp_py_t *object, item_t *found)
 {
     for (; oldest != newest && items[oldest % GP_QUEUE_ITEMS].coro == NULL; oldest++)
@@ -112,7 +112,7 @@ static void queue_calls_put(const gp_py_t *queue, gp_py_t *object)
     gp_py_t *work = queue_calls_work_of(object);
     prof_coro_t *spawner = gp_greenlet_spawner();
     gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED, .spawner = spawner, .pool = pool};
-    birth.parent_id = here.coro != NULL && here.coro == spawner ? spawner->parent_id : 0; // who waits for it
+    birth.parent_id = here.coro != NULL && here.coro == spawner ? spawner->parent_id : 0; // the one that waits for it
     birth.entry = gp_pool_entry(work);
     birth.name = birth.entry != 0 ? gp_pool_function_name(work) : "item of a queue";
     birth.spawn_site = gp_cpython_spawn_site();
@@ -177,7 +177,7 @@ static void queue_calls_got(const gp_py_t *queue, const gp_py_t *object)
     uintptr_t base = gp_step_here.base;
     gp_greenlet_enter();
     gp_step_begin(&here.outer, &record, GP_STEP_HAS_NOT_BEGUN);
-    gp_step_rebase(base); // its frames are those of whom this returns to
+    gp_step_rebase(base); // its frames are those that this returns to
     here.coro = item.coro;
 }
 

@@ -4,8 +4,8 @@
 //
 // Model: an item that a request puts is a coroutine, created as its child and ready from then on. The thread that gets
 // it works as this coroutine until it asks for the next one, or until its call is over. Which item is
-// whose is known by queue and object; green threads and tasks that get items stay what they are. Items that nobody
-// gets are forgotten once there are GP_QUEUE_ITEMS newer ones.
+// whose is known by queue and object; green threads and tasks that get items stay what they are. Items that are not
+// taken are forgotten once there are GP_QUEUE_ITEMS newer ones.
 //
 // Caller holds the interpreter lock everywhere.
 #pragma once

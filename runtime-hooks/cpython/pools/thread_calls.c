@@ -9,7 +9,7 @@
 #include "pools/pool_names.h"
 #include "pools/thread_names.h"
 
-// Is it what a thread of a pool runs, or another one that serves whoever comes?
+// Is it what a thread of a pool runs, or another one that serves many?
 static bool thread_calls_is_worker(gp_py_t *work)
 {
     static const char *const files[] = {

@@ -2,8 +2,8 @@
 // Threads that a request starts: threading.Thread, and with it Timer.
 //
 // Model: what a new thread calls first is handed over to it as a call to a pool is (pool_calls.h): the thread works for
-// the request, as a coroutine that is called as the thread is, until it ends. Threads of pools work for those who hand
-// them calls, not for the one that happened to start them.
+// the request, as a coroutine that is called as the thread is, until it ends. Threads of pools work for the
+// calls that they make, not for the request they were started by.
 #pragma once
 
 #include "interpreter/api.h"

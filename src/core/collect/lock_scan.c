@@ -46,7 +46,7 @@ static bool lock_scan_read(const uintptr_t arguments[3], lock_t *lock)
     return lock->owner != 0;
 }
 
-// Whoever had the lock as an open wait began may have given it back since, and another thread has it.
+// The owner as an open wait began may have given the lock back since, and another thread has it.
 static size_t lock_scan_read_words(const gp_thread_t *thread, uintptr_t words[GP_LOCK_WORDS])
 {
     uintptr_t old[GP_LOCK_WORDS];

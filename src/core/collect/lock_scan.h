@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which lock a thread sleeps for, and who has it, seen from another thread.
+// Locks that threads sleep for, and their owners, seen from another thread.
 //
 // Model: a hook that times waits for locks has left its words with the thread (signal/gil_wait.h). For others the
 // system call tells: pthread_mutex_lock() waits for the lock's word to be no longer 2, or for its owner's death; the

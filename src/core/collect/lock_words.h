@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Words in front of the frames of a wait for a lock: who has the lock, and which lock that is.
+// Words in front of the frames of a wait for a lock: its owner, and the lock itself.
 //
 // Model: a word has the form of a frame of a language of its own, which no stack has. Threads make words while they
 // wait; the collector turns each into the location of a function with a name in brackets. Signals: safe, where nothing

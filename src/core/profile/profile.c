@@ -21,7 +21,7 @@
 #include "signal/language.h"
 #include "signal/slice.h"
 
-static _Atomic unsigned put_off; // stopped profiles whose last samples nobody has waited for
+static _Atomic unsigned put_off; // stopped profiles with samples that were not waited for
 
 // Is `profile` valid, and the caller in its process? In a child of _Fork() or clone() there is no collector.
 static int profile_check(const prof_t *profile)
@@ -404,7 +404,7 @@ void gp_profiles_in_child(void)
     gp_profiles_each_broad(profile_keep_in_child);
 }
 
-// A request does not wait for the samples that are on their way: who reads its profile does, and who resumes it.
+// A request does not wait for the samples that are on their way: a read or resume of its profile does.
 static bool profile_may_put_off(const prof_t *profile)
 {
     return profile->options.scope == PROF_SCOPE_REQUEST && profile->exact == NULL;

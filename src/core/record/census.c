@@ -76,7 +76,7 @@ static void census_not_before_it_ran(look_t *look, uint64_t slice)
     look->flags &= ~(unsigned)GP_CENSUS_AT_LEAST;
 }
 
-// Threads are looked at one after the other, and who waits for whom is true of one moment alone. So a wait counts as
+// Threads are looked at one after the other, and holders are true of one moment alone. So a wait counts as
 // one only from when it is known to go on: where the thread has not woken up since before the first of these looks, all
 // of them saw the same moment.
 static void census_note_sleeps(census_t *census)

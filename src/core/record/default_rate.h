@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rate of samples where nobody has chosen one: as many as keep the whole cost, signals included, within
+// The rate of samples where none was chosen: as many as keep the whole cost, signals included, within
 // GP_DEFAULT_COST_PPM of the program's CPU time, at most what is asked for.
 //
 // Model: hooks and greenprof's own threads come first, samples have the rest, and a quarter of the whole at least: an

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/write/endpoint_json.h"
 #include "print.h"
 #include "report_json.h"
 #include "tables.h"
@@ -172,12 +173,7 @@ static void report_requests_json_endpoint(gp_json_t *json, const gp_endpoint_t *
     gp_json_open(json, '{');
     gp_json_key_text(json, "endpoint", gp_endpoint_text(endpoint, text, sizeof(text)));
     gp_json_key_uint(json, "requests", endpoint->count);
-    gp_json_key_uint(json, "failed", endpoint->failed);
-    gp_json_key_uint(json, "total_ns", endpoint->total_ns);
-    gp_json_key_uint(json, "p50_ns", endpoint->p50_ns);
-    gp_json_key_uint(json, "p90_ns", endpoint->p90_ns);
-    gp_json_key_uint(json, "p99_ns", endpoint->p99_ns);
-    gp_json_key_uint(json, "max_ns", endpoint->max_ns);
+    gp_endpoint_put_figures(json, endpoint);
     gp_json_close(json, '}');
     gp_json_line(json);
 }
