@@ -162,7 +162,7 @@ static inline bool gp_dataset_has_end(const gp_dataset_span_t *span)
 }
 
 // Who takes samples and activities of one reading: all that is asked for is collected first. Zero-initialized = nobody.
-enum { GP_READING_MOST = 8 };
+enum { GP_READING_MOST = 12 };
 typedef struct gp_reading {
     gp_taker_t takers[GP_READING_MOST];
     size_t count;

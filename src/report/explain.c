@@ -179,22 +179,53 @@ static int explain_sum_up_requests(gp_explaining_t *explaining)
     return 0;
 }
 
-static int explain_read(gp_explaining_t *explaining)
+static int explain_begin_parts(gp_explaining_t *explaining, gp_reading_t *reading)
 {
     static const gp_reader_handlers_t handlers = {.samples = explain_take_samples};
-    gp_reading_t reading = {.count = 0};
-    int result = gp_long_slices_begin(&explaining->slices, explaining->dataset, explaining->symbolizer,
-                                      explaining->trace, &reading);
-    explaining->requests = result == 0 ? gp_requests_create(explaining->dataset, false) : NULL;
-    if (result == 0 && explaining->requests == NULL)
-        result = -errno;
-    if (result == 0)
-        result = explain_sum_up_requests(explaining);
+    explaining->findings = calloc(1, sizeof(*explaining->findings));
     explaining->stack_ns = calloc(explaining->dataset->facts.stacks.count + 1, sizeof(*explaining->stack_ns));
-    if (result == 0 && explaining->stack_ns == NULL)
-        result = -ENOMEM;
-    gp_reading_add(&reading, &handlers, explaining);
-    return result == 0 ? gp_dataset_read(explaining->dataset, &reading) : result;
+    if (explaining->findings == NULL || explaining->stack_ns == NULL)
+        return -ENOMEM;
+    explaining->findings->items = calloc(GP_FINDINGS_MAX, sizeof(*explaining->findings->items));
+    explaining->requests = gp_requests_create(explaining->dataset, false);
+    if (explaining->findings->items == NULL || explaining->requests == NULL)
+        return -ENOMEM;
+    int result = explain_sum_up_requests(explaining);
+    if (result == 0)
+        result = gp_long_slices_begin(&explaining->slices, explaining->dataset, explaining->symbolizer,
+                                      explaining->trace, reading);
+    if (result == 0)
+        gp_reading_add(reading, &handlers, explaining);
+    return result;
+}
+
+// The findings stay. NULL is allowed.
+static void explain_free(gp_explaining_t *explaining)
+{
+    if (explaining == NULL)
+        return;
+    gp_long_slices_free(&explaining->slices);
+    gp_requests_free(explaining->requests);
+    free(explaining->stack_ns);
+    free(explaining);
+}
+
+gp_explaining_t *gp_explain_begin(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace,
+                                  gp_reading_t *reading)
+{
+    gp_explaining_t *explaining = calloc(1, sizeof(*explaining));
+    size_t takers = reading->count;
+    if (explaining != NULL)
+        *explaining = (gp_explaining_t){
+            .dataset = dataset, .symbolizer = symbolizer, .trace = trace, .first_request_ns = UINT64_MAX};
+    int result = explaining != NULL ? explain_begin_parts(explaining, reading) : -ENOMEM;
+    if (result == 0)
+        return explaining;
+    reading->count = takers; // none of them is there any more
+    gp_findings_free(explaining != NULL ? explaining->findings : NULL);
+    explain_free(explaining);
+    errno = -result;
+    return NULL;
 }
 
 static int explain_by_cost(const void *left, const void *right)
@@ -207,25 +238,15 @@ static int explain_by_cost(const void *left, const void *right)
     return strcmp(a->sentence, b->sentence);
 }
 
-gp_findings_t *gp_explain(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace)
+gp_findings_t *gp_explain_end(gp_explaining_t *explaining, int result)
 {
     static int (*const parts[])(gp_explaining_t *) = {
         gp_explain_deadlocks, gp_explain_losses, gp_explain_slices, gp_explain_machine, gp_explain_spans,
         gp_explain_pools,     gp_explain_growth, gp_explain_start,  gp_explain_hot,     gp_explain_locks};
-    gp_findings_t *findings = calloc(1, sizeof(*findings));
-    gp_explaining_t explaining = {.dataset = dataset,
-                                  .symbolizer = symbolizer,
-                                  .trace = trace,
-                                  .findings = findings,
-                                  .first_request_ns = UINT64_MAX};
-    if (findings != NULL)
-        findings->items = calloc(GP_FINDINGS_MAX, sizeof(*findings->items));
-    int result = findings != NULL && findings->items != NULL ? explain_read(&explaining) : -ENOMEM;
+    gp_findings_t *findings = explaining->findings;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && result == 0; i++)
-        result = parts[i](&explaining);
-    gp_long_slices_free(&explaining.slices);
-    gp_requests_free(explaining.requests);
-    free(explaining.stack_ns);
+        result = parts[i](explaining);
+    explain_free(explaining);
     if (result == 0) {
         qsort(findings->items, findings->count, sizeof(*findings->items), explain_by_cost);
         return findings;
@@ -235,12 +256,19 @@ gp_findings_t *gp_explain(const gp_dataset_t *dataset, gp_symbolizer_t *symboliz
     return NULL;
 }
 
-// The chosen trace, 0 = all of the capture; GP_INDEX_NONE = another part of it.
-static uint32_t explain_chosen(const gp_dataset_t *dataset, const gp_report_options_t *options)
+gp_findings_t *gp_explain(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace)
+{
+    gp_reading_t reading = {.count = 0};
+    gp_explaining_t *explaining = gp_explain_begin(dataset, symbolizer, trace, &reading);
+    return explaining != NULL ? gp_explain_end(explaining, gp_dataset_read(dataset, &reading)) : NULL;
+}
+
+uint32_t gp_explain_trace_beside(const gp_dataset_t *dataset, const gp_report_options_t *options)
 {
     const gp_selection_t *selection = &options->selection;
     uint32_t found = 0;
-    if (dataset->windowed || selection->coros != NULL || selection->threads != NULL ||
+    if (dataset->samples_read + dataset->activities_read > GP_EXPLAIN_UNASKED_MOST || dataset->windowed ||
+        selection->coros != NULL || selection->threads != NULL ||
         options->stacks.focus_count + options->stacks.ignore_count > 0)
         return GP_INDEX_NONE;
     for (uint32_t i = 0; selection->traces != NULL && i < dataset->facts.traces.count; i++) {
@@ -254,9 +282,8 @@ static uint32_t explain_chosen(const gp_dataset_t *dataset, const gp_report_opti
 gp_findings_t *gp_explain_beside(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                  gp_symbolizer_t *symbolizer)
 {
-    uint32_t trace = explain_chosen(dataset, options);
-    bool is_much = dataset->samples_read + dataset->activities_read > GP_EXPLAIN_UNASKED_MOST;
-    return is_much || trace == GP_INDEX_NONE ? NULL : gp_explain(dataset, symbolizer, trace);
+    uint32_t trace = gp_explain_trace_beside(dataset, options);
+    return trace == GP_INDEX_NONE ? NULL : gp_explain(dataset, symbolizer, trace);
 }
 
 void gp_findings_free(gp_findings_t *findings)

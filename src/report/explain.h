@@ -35,6 +35,8 @@ typedef struct gp_finding {
     char show[320];                 // what stands behind "greenprof COMMAND FILE"; its first word is the command
 } gp_finding_t;
 
+typedef struct gp_explaining gp_explaining_t;
+
 typedef struct gp_findings {
     gp_finding_t *items; // [count], the order in which they are told
     size_t count;
@@ -49,8 +51,18 @@ typedef struct gp_findings {
 //   trace:  number of the trace that is asked about; 0 = all.
 gp_findings_t *gp_explain(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace);
 
-// Make them for an output with another subject, where they are of use. Returns NULL where they are not (of a part of
-// a capture other than one trace; of so much, the output would take twice its time), or memory is short.
+// The same in a reading that has other takers too: begin -> the reading is read -> end, with the result of that.
+// Returns NULL and errno.
+gp_explaining_t *gp_explain_begin(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace,
+                                  gp_reading_t *reading);
+gp_findings_t *gp_explain_end(gp_explaining_t *explaining, int result);
+
+// The trace that an output with another subject may explain besides (0 = all); GP_INDEX_NONE = none: of a part of a
+// capture other than one trace, or of so much, the output would take twice its time.
+uint32_t gp_explain_trace_beside(const gp_dataset_t *dataset, const gp_report_options_t *options);
+
+// Make them for an output with another subject, where they are of use. Returns NULL where they are not, or memory is
+// short.
 gp_findings_t *gp_explain_beside(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                  gp_symbolizer_t *symbolizer);
 

@@ -6,7 +6,7 @@
 #include "report/long_slices.h"
 #include "report/requests.h"
 
-typedef struct gp_explaining {
+struct gp_explaining {
     const gp_dataset_t *dataset;
     gp_symbolizer_t *symbolizer;
     uint32_t trace; // 0 = all
@@ -19,7 +19,7 @@ typedef struct gp_explaining {
     uint64_t nameless_ns;          // of cpu_ns, in functions without names
     const char *nameless_module;   // of one of these
     uint64_t *stack_ns;            // uint64_t[stacks]: of cpu_ns
-} gp_explaining_t;
+};
 
 // A new finding, at the end; NULL: there are enough.
 gp_finding_t *gp_explain_add(gp_explaining_t *explaining, const char *kind, uint64_t cost_ns);

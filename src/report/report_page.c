@@ -81,6 +81,7 @@ static int report_page_add_spawns(gp_page_t *page, gp_report_t *report)
 
 typedef struct page_parts { // of a page, which are made of one reading
     gp_making_t *rows, *delays, *paths;
+    gp_explaining_t *explaining; // NULL = there is nothing to explain, or no memory for it
 } page_parts_t;
 
 static int report_page_begin_parts(gp_page_t *page, const gp_report_options_t *options, page_parts_t *parts,
@@ -89,7 +90,10 @@ static int report_page_begin_parts(gp_page_t *page, const gp_report_options_t *o
     const gp_report_options_t rows =
         report_page_options_of(options, GP_MEASURE_WALL, GP_WANT_LABELS | GP_WANT_TIMELINE, page);
     const gp_report_options_t delays = report_page_options_of(options, GP_MEASURE_DELAY, GP_WANT_LABELS, page);
+    uint32_t explained = gp_explain_trace_beside(page->dataset, options);
     bool any;
+    if (explained != GP_INDEX_NONE)
+        parts->explaining = gp_explain_begin(page->dataset, page->symbolizer, explained, reading);
     parts->rows = gp_report_begin(page->dataset, &rows, page->symbolizer, reading);
     parts->delays = parts->rows != NULL ? gp_report_begin(page->dataset, &delays, page->symbolizer, reading) : NULL;
     page->requests = parts->delays != NULL ? gp_requests_begin(page->dataset, true, reading) : NULL;
@@ -106,6 +110,7 @@ static int report_page_begin_parts(gp_page_t *page, const gp_report_options_t *o
 static gp_report_t *report_page_end_parts(gp_page_t *page, page_parts_t *parts, int result)
 {
     bool has_paths = parts->paths != NULL;
+    page->findings = parts->explaining != NULL ? gp_explain_end(parts->explaining, result) : NULL;
     gp_report_t *report = parts->rows != NULL ? gp_report_end(parts->rows, result) : NULL;
     int more = report != NULL ? report_page_add_spawns(page, report) : -ENOMEM;
     page->delays = parts->delays != NULL ? gp_report_end(parts->delays, more) : NULL;
@@ -134,7 +139,6 @@ gp_report_t *gp_report_with_page(const gp_dataset_t *dataset, const gp_report_op
         result = gp_dataset_read(dataset, &reading);
     gp_report_t *report = report_page_end_parts(page, &parts, result);
     if (report != NULL) {
-        page->findings = gp_explain_beside(dataset, options, symbolizer);
         report->page = page;
         return report;
     }
