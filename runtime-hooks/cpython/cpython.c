@@ -29,6 +29,7 @@
 #include "interpreter/gil.h"
 #include "interpreter/known.h"
 #include "interpreter/layout_trial.h"
+#include "interpreter/locks.h"
 #include "not_known.h"
 #include "pools/pool_calls.h"
 #include "pools/thread_names.h"
@@ -220,6 +221,7 @@ static int cpython_look_at_modules(void *unused)
     if (!gp_cpython_is_known())
         return 0;
     gp_thread_names_watch();
+    gp_locks_find();
     if (cpython_warns_of_forks())
         gp_forks_watch();
     gp_greenlet_look();

@@ -18,7 +18,11 @@ KINDS = ("plain", "again", "condition", "semaphore")
 class Locks(measured.Case):
     @classmethod
     def setUpClass(cls):
-        cls.run_ = support.Run("locks.py", options=("--clock", "wall"))
+        cls.take(support.Run("locks.py", options=("--clock", "wall")))
+
+    @classmethod
+    def take(cls, run):
+        cls.run_ = run
         lines = [line.split() for line in cls.run_.output.splitlines()]
         cls.truth = {name: float(took) for _, name, took, _ in lines}
         cls.counts = {name: int(count) for _, name, _, count in lines}  # of waits that were long
@@ -79,7 +83,8 @@ class Locks(measured.Case):
 
     def test_nothing_else_waits(self):
         others = {"others", "main", "idle", "_shutdown", "faulthandler_thread"}
-        lost = [stack for stack, weight in self.waits if weight > 0.002 and (others & set(stack) or stack[0].startswith("["))]
+        lost = [stack for stack, weight in self.waits if weight > 0.002 and (others & set(stack) or stack[0].startswith("["))
+                and not any(frame.startswith("[lock 0x") for frame in stack)] # a mutex of C, the interpreter's own
         self.assertEqual(lost, [])
 
 

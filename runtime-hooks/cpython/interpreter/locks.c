@@ -13,6 +13,7 @@
 #include "interpreter/api.h"
 #include "interpreter/awaits.h"
 #include "interpreter/frame_walk.h"
+#include "interpreter/lock_objects.h"
 #include "interpreter/lock_place.h"
 #include "interpreter/lock_table.h"
 #include "interpreter/redirect.h"
@@ -74,16 +75,17 @@ static gp_thread_t *locks_self(void)
     return thread != NULL && thread->root != NULL && gp_cpython_runtime.is_trusted ? thread : NULL;
 }
 
+// NULL also where semaphores are no locks.
 static gp_thread_t *locks_thread(const sem_t *lock)
 {
-    gp_thread_t *thread = locks_self();
+    gp_thread_t *thread = gp_lock_objects_are_all() ? NULL : locks_self();
     return thread != NULL && !locks_is_shared(lock) ? thread : NULL;
 }
 
 // Threads that wait for it may look at what its owner runs.
-static void locks_took(gp_thread_t *thread, const sem_t *lock)
+static void locks_took(gp_thread_t *thread, uintptr_t lock)
 {
-    gp_lock_slot_t *slot = gp_lock_slot_claim((uintptr_t)lock);
+    gp_lock_slot_t *slot = gp_lock_slot_claim(lock);
     if (slot != NULL)
         atomic_store_explicit(&slot->owner, thread->index, RELAXED);
     if (atomic_load_explicit(&thread->language.state, RELAXED) == 0)
@@ -107,16 +109,15 @@ static int locks_on_trywait(sem_t *lock)
     int result = sem_trywait(lock);
     gp_thread_t *thread = locks_thread(lock);
     if (thread != NULL && result == 0)
-        locks_took(thread, lock);
+        locks_took(thread, (uintptr_t)lock);
     else if (thread != NULL)
         locks_found_taken(thread, lock);
     return result;
 }
 
-static int locks_on_post(sem_t *lock)
+static void locks_gives(const gp_thread_t *thread, uintptr_t lock)
 {
-    const gp_thread_t *thread = locks_thread(lock);
-    gp_lock_slot_t *slot = thread != NULL ? gp_lock_slot_find((uintptr_t)lock) : NULL;
+    gp_lock_slot_t *slot = gp_lock_slot_find(lock);
     gp_lock_give_t give = {0};
     if (slot != NULL && gp_lock_slot_leave(slot, thread->index, &give.by_owner)) {
         give.ticks = gp_ticks();
@@ -124,16 +125,23 @@ static int locks_on_post(sem_t *lock)
         give.code = gp_lock_place_own(false);
         gp_lock_slot_give(slot, &give);
     }
+}
+
+static int locks_on_post(sem_t *lock)
+{
+    const gp_thread_t *thread = locks_thread(lock);
+    if (thread != NULL)
+        locks_gives(thread, (uintptr_t)lock);
     return sem_post(lock);
 }
 
-static void locks_made(const sem_t *lock, unsigned value)
+static void locks_made(uintptr_t lock, unsigned value)
 {
-    gp_lock_slot_t *slot = gp_lock_slot_claim((uintptr_t)lock);
+    gp_lock_slot_t *slot = gp_lock_slot_claim(lock);
     if (slot == NULL)
         return;
     atomic_store_explicit(&slot->lock, 0, RELAXED); // as new, whatever was at this address
-    slot = gp_lock_slot_claim((uintptr_t)lock);
+    slot = gp_lock_slot_claim(lock);
     if (slot != NULL && value == 0) // another thread gives it first
         atomic_store_explicit(&slot->is_event, true, RELAXED);
     else if (slot != NULL)
@@ -142,8 +150,8 @@ static void locks_made(const sem_t *lock, unsigned value)
 
 static int locks_on_init(sem_t *lock, int shared, unsigned value)
 {
-    if (shared == 0 && locks_self() != NULL)
-        locks_made(lock, value);
+    if (shared == 0 && !gp_lock_objects_are_all() && locks_self() != NULL)
+        locks_made((uintptr_t)lock, value);
     return sem_init(lock, shared, value); // the program's own call, whether it fails or not
 }
 
@@ -231,11 +239,11 @@ static void locks_set_words(const wait_t *wait, uint32_t holder, uintptr_t runni
 }
 
 // Returns false where the wait is no lock's.
-static bool locks_begin(wait_t *wait, sem_t *sem, bool is_timed)
+static bool locks_begin(wait_t *wait, uintptr_t lock, bool is_timed)
 {
     gp_thread_t *thread = wait->thread;
     size_t max = atomic_load_explicit(&gp_handler_depth, RELAXED);
-    wait->slot = gp_lock_slot_claim((uintptr_t)sem);
+    wait->slot = gp_lock_slot_claim(lock);
     if (wait->slot == NULL || max <= GP_LOCK_WORDS)
         return false;
     wait->owner = atomic_load_explicit(&wait->slot->owner, RELAXED);
@@ -279,20 +287,23 @@ typedef int locks_call_t(sem_t *lock, clockid_t clock, const struct timespec *un
 
 static int locks_wait(sem_t *lock, clockid_t clock, const struct timespec *until, locks_call_t *call)
 {
-    wait_t wait = {.thread = locks_thread(lock)};
+    wait_t wait = {.thread = locks_self()};
+    uintptr_t object = wait.thread != NULL ? gp_lock_objects_parked(lock) : 0; // which has been tried
+    if (object == 0)
+        wait.thread = locks_thread(lock);
     if (wait.thread == NULL)
         return call(lock, clock, until);
     int error = errno; // which success leaves as it is
-    int result = sem_trywait(lock);
+    int result = object == 0 ? sem_trywait(lock) : -1;
     if (result != 0) {
-        bool is_wait = locks_begin(&wait, lock, until != NULL);
+        bool is_wait = locks_begin(&wait, object != 0 ? object : (uintptr_t)lock, until != NULL);
         result = call(lock, clock, until);
         error = result != 0 ? errno : error;
         if (is_wait)
             locks_end(&wait, result == 0, until != NULL);
     }
-    if (result == 0)
-        locks_took(wait.thread, lock);
+    if (result == 0 && object == 0)
+        locks_took(wait.thread, (uintptr_t)lock);
     errno = error;
     return result;
 }
@@ -324,6 +335,35 @@ static int locks_on_clockwait(sem_t *lock, clockid_t clock, const struct timespe
     return locks_wait(lock, clock, until, sem_clockwait);
 }
 
+// --- locks that are objects
+
+static void locks_on_object_taken(uintptr_t lock)
+{
+    gp_thread_t *thread = locks_self();
+    if (thread != NULL)
+        locks_took(thread, lock);
+}
+
+static void locks_on_object_given(uintptr_t lock)
+{
+    const gp_thread_t *thread = locks_self();
+    if (thread != NULL)
+        locks_gives(thread, lock);
+}
+
+static void locks_on_object_made(uintptr_t lock)
+{
+    if (locks_self() != NULL)
+        locks_made(lock, 1);
+}
+
+void gp_locks_find(void)
+{
+    static const gp_lock_events_t events = {
+        .gives = locks_on_object_given, .took = locks_on_object_taken, .made = locks_on_object_made};
+    gp_lock_objects_find(&events);
+}
+
 void gp_locks_follow(bool is_attached)
 {
     static const gp_redirection_t in[] = {
@@ -344,6 +384,7 @@ void gp_locks_follow(bool is_attached)
     static bool is_told_of_forks;
     if (!is_told_of_forks)
         is_told_of_forks = pthread_atfork(NULL, NULL, gp_lock_table_begin_anew) == 0;
+    gp_lock_objects_follow(is_attached);
     gp_redirect((const void *)gp_cpython_runtime.loop, // NOLINT(performance-no-int-to-ptr)
                 is_attached ? in : out, sizeof(in) / sizeof(in[0]));
 }

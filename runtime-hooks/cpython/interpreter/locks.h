@@ -2,16 +2,19 @@
 // Waits of Python's threads for locks (_thread.lock, RLock and what is built of them): what the interpreter calls for
 // them comes here first.
 //
-// Model: a lock is a semaphore, from 3.11 to 3.13. To take it the interpreter tries, and waits only where that fails:
-// so a wait alone is timed. Owners are noted in a table of the latest few thousand locks; threads that give one back
-// while others wait, with their code. A wait ended by the lock's owner was one for a lock. Another thread's end of it
-// makes it an event's (conditions, queues), and a sleep as before, but for threading.Semaphore: there the giver is
-// the owner. A lock is called by the place where it was made, else by its first wait's. Source:
-// Python/thread_pthread.h, Modules/_threadmodule.c, Lib/threading.py.
+// Model: a lock is a semaphore, and from 3.13 on a byte of an object (lock_objects.h). To take one the interpreter
+// tries, and waits only where that fails: so a wait alone is timed. Owners are noted in a table of the latest few
+// thousand locks; threads that give one back while others wait, with their code. A wait ended by the lock's owner was
+// one for a lock. Another thread's end of it makes it an event's (conditions, queues), and a sleep as before, but for
+// threading.Semaphore: there the giver is the owner. A lock is called by the place where it was made, else by its first
+// wait's. Source: Python/thread_pthread.h, Modules/_threadmodule.c, Lib/threading.py.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+
+// Find the types of locks that are no semaphores, with the interpreter's lock. Idempotent.
+void gp_locks_find(void);
 
 // See gp_language_t.follow.
 void gp_locks_follow(bool is_attached);
