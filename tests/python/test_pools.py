@@ -19,7 +19,11 @@ class Pool(measured.Case):
 
     @classmethod
     def setUpClass(cls):
-        cls.run_ = support.Run("pools.py", cls.size, cls.how, options=("--clock", "wall"))
+        cls.take(support.Run("pools.py", cls.size, cls.how, options=("--clock", "wall")))
+
+    @classmethod
+    def take(cls, run):
+        cls.run_ = run
         lines = [line.split() for line in cls.run_.output.splitlines()]
         cls.truth = {f"GET /{i}": tuple(map(float, numbers)) for _, i, *numbers in lines}
         assert len(cls.truth) == REQUESTS, cls.run_.output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CPython as another Debian has it, with the core that was built here: shares, tasks told apart, exact calls, locks.
+"""CPython as another Debian has it, with the core that was built here: shares, tasks told apart, exact calls, locks, pools.
 
 usage: test_python.py SUITE
 """
@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import check  # noqa: E402
 import support  # noqa: E402
 import test_locks  # noqa: E402
+import test_pools  # noqa: E402
 import test_suites  # noqa: E402
 
 SUITE = test_suites.SUITE
@@ -23,7 +24,7 @@ PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "
 PYTHONS = {"trixie": ["python3.13"], "sid": ["python3.14", "python3.15", "python3.13"]}[SUITE]
 PACKAGED = [python for python in PYTHONS if SUITE != "sid" or python != "python3.13"]  # greenlet is, and for the first one gevent
 KINDS = {"plain": PYTHONS, "interpreters": PYTHONS, "asyncio": PYTHONS, "python_tasks": PYTHONS, "calls": PYTHONS, "forks": PYTHONS,
-         "locks": PYTHONS, "greenlet": PACKAGED, "eventlet": PACKAGED, "gevent": PYTHONS[:1]}
+         "locks": PYTHONS, "pools": PYTHONS, "greenlet": PACKAGED, "eventlet": PACKAGED, "gevent": PYTHONS[:1]}
 RUNS = [(kind, python) for kind, pythons in KINDS.items() for python in pythons]
 SCRIPT = r"""
 exec 3>&1 >&2
@@ -32,12 +33,16 @@ apt="apt-get -q -o Acquire::Check-Valid-Until=false"
 $apt update && DEBIAN_FRONTEND=noninteractive $apt install -y --no-install-recommends $PACKAGES || { echo "no packages"; exit 77; }
 mkdir /tmp/out
 for run in $RUNS; do
-    kind=${run%%:*} python=${run#*:} mode=sampling program="$PROGRAM" clock=cpu
+    kind=${run%%:*} python=${run#*:} mode=sampling clock=cpu
     [ $kind != calls ] || mode=exact
-    [ $kind != locks ] || { program="$LOCKS" clock=wall; }
+    case $kind in
+    locks) program="$SHARED/locks.py" clock=wall;;
+    pools) program="$SHARED/pools.py 2 futures" clock=wall;;
+    *) program="$PROGRAM $kind";;
+    esac
     command -v $python || continue
     env LD_PRELOAD=$CORE GREENPROF_OUTPUT=/tmp/out/$kind-$python.greenprof GREENPROF_FREQUENCY=1000 GREENPROF_MODE=$mode \
-        GREENPROF_CLOCK=$clock $python -B -W ignore $program $kind >/tmp/out/$kind-$python.out 2>/tmp/out/$kind-$python.err || echo "status $?" >>/tmp/out/$kind-$python.err
+        GREENPROF_CLOCK=$clock $python -B -W ignore $program >/tmp/out/$kind-$python.out 2>/tmp/out/$kind-$python.err || echo "status $?" >>/tmp/out/$kind-$python.err
 done
 tar -C /tmp/out -c . >&3
 """
@@ -46,8 +51,8 @@ OUT = tempfile.TemporaryDirectory()
 
 def setUpModule():
     packages = ["python3", *PYTHONS[1:], "python3-greenlet", "python3-eventlet", "python3-gevent"]
-    environment = {"PACKAGES": " ".join(packages), "CORE": os.environ["CORE"], "PROGRAM": PROGRAM, "LOCKS": os.path.join(support.PROGRAMS, "locks.py"), "PYTHONPATH": os.environ["PYTHONPATH"],
-                   "RUNS": " ".join(f"{kind}:{python}" for kind, python in RUNS)}
+    environment = {"PACKAGES": " ".join(packages), "CORE": os.environ["CORE"], "PROGRAM": PROGRAM, "SHARED": support.PROGRAMS,
+                   "PYTHONPATH": os.environ["PYTHONPATH"], "RUNS": " ".join(f"{kind}:{python}" for kind, python in RUNS)}
     done = test_suites.in_room("env", *(f"{name}={value}" for name, value in environment.items()), "sh", "-c", SCRIPT)
     check.need(done.returncode == 0, f"no Python of {SUITE}: {done.stderr.decode().strip()[-300:]}")
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
@@ -108,27 +113,26 @@ class Python(check.Case):
             self.assertEqual(int(found[1]), int(calls), function)
 
 
-def locks_of(python):
-    """The checks of tests/python for locks, on another Python's run."""
-    class Locks(test_locks.Locks):
+def shared(base, kind, python):
+    """The checks of tests/python on another Python's run of the same program."""
+    class Shared(base):
         @classmethod
         def setUpClass(cls):
-            path = os.path.join(OUT.name, f"locks-{python}.")
+            path = os.path.join(OUT.name, f"{kind}-{python}.")
             check.need(os.path.exists(path + "out"), f"{python} is not in {SUITE}")
             with open(path + "out") as output, open(path + "err") as errors:
                 run = support.Run.__new__(support.Run)
                 run.capture, run.output, run.errors = path + "greenprof", output.read(), errors.read()
             cls.take(run)
-    Locks.__name__ = Locks.__qualname__ = f"Locks_{python.replace('.', '_')}"
-    return Locks
+    Shared.__name__ = Shared.__qualname__ = f"{kind}_{python.replace('.', '_')}"
+    return Shared
 
 
+SHARED = {"locks": test_locks.Locks, "pools": test_pools.Pool}
 CHECKS = {"plain": Python.check_shares, "interpreters": Python.check_shares, "calls": Python.check_calls, "forks": Python.check_forks}
 for _kind, _python in RUNS:
-    if _kind == "locks":
-        _locks = locks_of(_python)
-        globals()[_locks.__name__] = _locks
-        del _locks # else the loader finds it twice
+    if _kind in SHARED:
+        globals()[f"Shared_{_kind}_{_python}"] = shared(SHARED[_kind], _kind, _python)
         continue
     setattr(Python, f"test_{_kind}_{_python.replace('.', '_')}",
             lambda self, kind=_kind, python=_python: CHECKS.get(kind, Python.check_tasks)(self, kind, python))
