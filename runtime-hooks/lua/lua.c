@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Lua 5.4 coroutines: lua_resume() runs a coroutine on its caller's stack until it yields or ends, so a coroutine is
-// entered and left by one nested call. The coroutine has no stack of its own; its resumer's frames lie below that call,
-// and are not the coroutine's.
+// Coroutines of Lua and LuaJIT: lua_resume() runs a coroutine on its caller's stack until it yields or ends, so a
+// coroutine is entered and left by one nested call. The coroutine has no stack of its own; its resumer's frames lie
+// below that call, and are not the coroutine's. LuaJIT's interpreter resumes by itself those that Lua code made
+// (coroutine.resume): these are part of the coroutine, or the thread, that resumed them.
 //
-// Source: Lua 5.4, ldo.c (lua_resume), lua.h.
+// Source: ldo.c (lua_resume), lua.h of Lua 5.1, 5.3 and 5.4; lj_api.c of LuaJIT 2.1.
 #include "coro/announce.h"
 #include "coro/spawn.h"
 #include "coro/threads.h"
@@ -133,14 +134,17 @@ GP_ENTRY_CODE static int lua_resume_known(resume_t *real, lua_State *coroutine, 
                                           int *results, const gp_park_t *park, gp_lua_entry_t *entry)
 {
     gp_thread_t *thread = NULL;
-    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_lua_is_known(coroutine))
+    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_lua_known_form(coroutine) != GP_LUA_FORM_NONE)
         thread = gp_thread_attach();
-    if (thread == NULL) // and Lua 5.1 to 5.3 have fewer arguments: the others do no harm
+    if (thread == NULL) // and those before 5.4 have fewer arguments: the others do no harm
         return real(coroutine, from, arguments, results);
     lua_add_entry();
     bool outside;
+    gp_lua_form_t form = gp_lua_known_form(coroutine);
+    bool has_from = form == GP_LUA_FORM_53 || form == GP_LUA_FORM_54;
     call_t call = {.real = real, .from = from, .arguments = arguments, .results = results, .park = *park};
-    gp_lua_known_t *known = gp_lua_is_fresh(coroutine) ? lua_make(coroutine, arguments, &call.coro, &call.coro_id)
+    gp_lua_known_t *known = gp_lua_is_fresh(coroutine) ? lua_make(coroutine, has_from ? arguments : (int)(intptr_t)from,
+                                                                  &call.coro, &call.coro_id)
                                                        : lua_look_up(coroutine, &call.coro, &call.coro_id);
     call.resumer = gp_thread_coro_at(thread, park->sp, &call.resumer_id, &outside);
     if (known == NULL) {
@@ -154,7 +158,7 @@ GP_ENTRY_CODE static int lua_resume_known(resume_t *real, lua_State *coroutine, 
         lua_forget(coroutine);
         return status;
     }
-    gp_lua_learn((uintptr_t)coroutine);
+    gp_lua_learn(form, known);
     // Release: partner of the acquires in lua_table.c.
     atomic_store_explicit(&known->is_active, false, memory_order_release);
     return status;

@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lua_debug.h"
+
 typedef struct lua_State lua_State;
 
-// Does a 5.4 run `state`, with all needed functions? Asked once.
-bool gp_lua_is_known(lua_State *state);
+// The Lua that runs `state`; GP_LUA_FORM_NONE where it is not known, or lacks needed functions. Asked once.
+gp_lua_form_t gp_lua_known_form(lua_State *state);
 
 // Has nothing run in this coroutine yet?
 bool gp_lua_is_fresh(lua_State *coroutine);
