@@ -106,6 +106,8 @@ gp_lua_known_t *gp_lua_table_add(gp_lua_table_t *table, uintptr_t state)
         return NULL;
     known->coro = NULL;
     known->id = 0;
+    known->host = NULL;
+    atomic_store_explicit(&known->depth, 0, memory_order_relaxed);
     atomic_store_explicit(&known->is_active, true, memory_order_relaxed);
     atomic_store_explicit(&known->global, 0, memory_order_relaxed);
     atomic_store_explicit(&known->state, state, memory_order_release);

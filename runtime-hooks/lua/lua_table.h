@@ -18,6 +18,8 @@
 #include "greenprof/coro.h"
 #include "lua/lua_debug.h"
 
+enum { GP_LUA_WAITING_FRAMES = 24 };
+
 typedef struct gp_lua_known { // of memory that is never given back: it may be read without the lock
     struct gp_lua_known *next;
     _Atomic uintptr_t state; // a lua_State *; 0: the entry is free
@@ -25,6 +27,10 @@ typedef struct gp_lua_known { // of memory that is never given back: it may be r
     _Atomic bool is_active; // runs, or a coroutine that it resumed does
     prof_coro_t *coro;
     uint64_t id;
+    const struct gp_lua_host *host; // that resumes it; NULL = none
+    // Frames where it waits: of more, the innermost.
+    _Atomic uint32_t depth;
+    _Atomic uintptr_t frames[GP_LUA_WAITING_FRAMES];
 } gp_lua_known_t;
 
 typedef struct gp_lua_table { // zeroed: empty
