@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Lua 5.4 coroutines: lua_resume() runs a coroutine on its caller's stack until it yields or ends, so a coroutine is
-// entered and left by one nested call. The coroutine has no stack of its own; its resumer's frames lie below that call,
-// and are not the coroutine's.
+// Coroutines of Lua and LuaJIT: lua_resume() runs a coroutine on its caller's stack until it yields or ends, so a
+// coroutine is entered and left by one nested call. The coroutine has no stack of its own; its resumer's frames lie
+// below that call, and are not the coroutine's. LuaJIT's interpreter resumes those of coroutine.resume() by itself, as
+// part of whatever calls it.
 //
-// Source: Lua 5.4, ldo.c (lua_resume), lua.h.
+// Source: ldo.c (lua_resume), lua.h of Lua 5.1, 5.3 and 5.4; lj_api.c of LuaJIT 2.1.
 #include "coro/announce.h"
 #include "coro/spawn.h"
 #include "coro/threads.h"
@@ -19,12 +20,34 @@ typedef int resume_t(lua_State *coroutine, lua_State *from, int arguments, int *
 
 enum { YIELDED = 1 };
 
+const gp_lua_host_t *_Atomic gp_lua_host;
+
 static gp_lua_table_t table; // guarded by the registry's lock
 
 static bool lua_is_gone(const prof_coro_t *coro)
 {
     gp_lua_known_t *known = (gp_lua_known_t *)gp_coro_rare(coro)->subject;
     return gp_lua_is_dropped(known);
+}
+
+static size_t lua_kept_frames(const prof_coro_t *coro, uintptr_t *frames, size_t max)
+{
+    gp_lua_known_t *known = (gp_lua_known_t *)gp_coro_rare(coro)->subject;
+    size_t depth = atomic_load_explicit(&known->depth, memory_order_acquire);
+    depth = depth < max ? depth : max;
+    for (size_t i = 0; i < depth; i++)
+        frames[i] = atomic_load_explicit(&known->frames[i], memory_order_relaxed);
+    return depth;
+}
+
+// The coroutine waits from here on.
+static void lua_keep_frames(gp_lua_known_t *known, lua_State *state)
+{
+    uintptr_t frames[GP_LUA_WAITING_FRAMES];
+    size_t depth = gp_lua_walk_waiting((uintptr_t)state, frames, GP_LUA_WAITING_FRAMES);
+    for (size_t i = 0; i < depth; i++)
+        atomic_store_explicit(&known->frames[i], frames[i], memory_order_relaxed);
+    atomic_store_explicit(&known->depth, (uint32_t)depth, memory_order_release);
 }
 
 // Retire a coroutine that has ended.
@@ -77,10 +100,12 @@ static gp_lua_known_t *lua_make(lua_State *state, int arguments, prof_coro_t **c
     gp_lua_name(state, arguments, name, sizeof(name));
     lua_forget_dropped(state);
     gp_park_t caller = gp_spawn_caller();
+    const gp_lua_host_t *host = atomic_load_explicit(&gp_lua_host, memory_order_acquire);
+    prof_coro_t *owner = host != NULL ? host->owner(state) : NULL;
     gp_coro_birth_t birth = {
         .kind = GP_CORO_ANNOUNCED,
         .name = name,
-        .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
+        .spawner = owner != NULL ? owner : gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
     };
     if (gp_thread_self != NULL && gp_spawn_is_wanted() && gp_spawn_is_due(gp_thread_self))
         birth.spawn_site = gp_spawn_site_here(birth.spawner, &caller);
@@ -93,7 +118,9 @@ static gp_lua_known_t *lua_make(lua_State *state, int arguments, prof_coro_t **c
     if (known != NULL) {
         known->coro = *coro;
         known->id = *id;
+        known->host = owner != NULL ? host : NULL;
         gp_coro_rare(*coro)->subject = (uintptr_t)known;
+        atomic_store_explicit(&gp_coro_rare(*coro)->kept_frames, lua_kept_frames, memory_order_release);
         atomic_store_explicit(&gp_coro_rare(*coro)->is_gone, lua_is_gone, memory_order_release);
     }
     gp_unlock(&gp_registry_lock);
@@ -133,14 +160,17 @@ GP_ENTRY_CODE static int lua_resume_known(resume_t *real, lua_State *coroutine, 
                                           int *results, const gp_park_t *park, gp_lua_entry_t *entry)
 {
     gp_thread_t *thread = NULL;
-    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_lua_is_known(coroutine))
+    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_lua_known_form(coroutine) != GP_LUA_FORM_NONE)
         thread = gp_thread_attach();
-    if (thread == NULL) // and Lua 5.1 to 5.3 have fewer arguments: the others do no harm
+    if (thread == NULL) // and those before 5.4 have fewer arguments: the others do no harm
         return real(coroutine, from, arguments, results);
     lua_add_entry();
     bool outside;
+    gp_lua_form_t form = gp_lua_known_form(coroutine);
+    bool has_from = form == GP_LUA_FORM_53 || form == GP_LUA_FORM_54;
     call_t call = {.real = real, .from = from, .arguments = arguments, .results = results, .park = *park};
-    gp_lua_known_t *known = gp_lua_is_fresh(coroutine) ? lua_make(coroutine, arguments, &call.coro, &call.coro_id)
+    gp_lua_known_t *known = gp_lua_is_fresh(coroutine) ? lua_make(coroutine, has_from ? arguments : (int)(intptr_t)from,
+                                                                  &call.coro, &call.coro_id)
                                                        : lua_look_up(coroutine, &call.coro, &call.coro_id);
     call.resumer = gp_thread_coro_at(thread, park->sp, &call.resumer_id, &outside);
     if (known == NULL) {
@@ -149,12 +179,16 @@ GP_ENTRY_CODE static int lua_resume_known(resume_t *real, lua_State *coroutine, 
     }
     if (entry != NULL)
         entry->is_apart = true;
+    if (known->host != NULL)
+        known->host->woken(call.coro);
     int status = lua_run(&call, coroutine);
     if (status != YIELDED) {
         lua_forget(coroutine);
         return status;
     }
-    gp_lua_learn((uintptr_t)coroutine);
+    gp_lua_learn(form, known);
+    if (entry != NULL)
+        lua_keep_frames(known, coroutine);
     // Release: partner of the acquires in lua_table.c.
     atomic_store_explicit(&known->is_active, false, memory_order_release);
     return status;

@@ -1,34 +1,40 @@
 // SPDX-License-Identifier: MIT
-// Lua 5.4, as both of Lua's hooks know it: lua.c's for shared ones, wrap_lua.c's for those that are linked in.
+// Lua's versions, as both of its hooks know them: lua.c's for shared ones and patched programs, wrap_lua.c's for a 5.4
+// that is linked in.
 #pragma once
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { GP_LUA_OK = 0, GP_LUA_YIELD = 1, GP_LUA_SOURCE_BYTES = 60 };
+enum { GP_LUA_OK = 0, GP_LUA_YIELD = 1, GP_LUA_SOURCE_BYTES = 60, GP_LUA_DEBUG_WORDS = 64 };
 
-typedef struct lua_Debug { // Source: Lua 5.4, lua.h
-    int event;
-    const char *name, *name_what, *what, *source;
-    size_t source_len;
-    int current_line, line_defined, last_line_defined;
-    unsigned char upvalues, parameters;
-    char is_vararg, is_tail_call;
-    unsigned short transferred_first, transferred;
-    char short_source[GP_LUA_SOURCE_BYTES];
-    void *private_part;
-    char reserve[256];
-} lua_Debug;
+typedef enum gp_lua_form {
+    GP_LUA_FORM_NONE, // not known
+    GP_LUA_FORM_51,
+    GP_LUA_FORM_53,
+    GP_LUA_FORM_54,
+    GP_LUA_FORM_JIT, // LuaJIT 2.1 with 64-bit references
+    GP_LUA_FORMS
+} gp_lua_form_t;
 
 // SOURCE:LINE of what lua_getinfo() says with "S"; of a source that is too long, its end. `size`: bytes of `name`,
-// > 20.
-static inline void gp_lua_write_place(const lua_Debug *debug, char *name, size_t size)
+// > 20. Source: lua.h (lua_Debug: line_defined, short_src) of each version.
+static inline void gp_lua_write_place(gp_lua_form_t form, const void *debug, char *name, size_t size)
 {
+    static const struct {
+        uint8_t line, source;
+    } places[GP_LUA_FORMS] = {[GP_LUA_FORM_51] = {48, 56},
+                              [GP_LUA_FORM_53] = {44, 56},
+                              [GP_LUA_FORM_54] = {52, 68},
+                              [GP_LUA_FORM_JIT] = {48, 56}};
     char number[16] = "";
-    const char *source = debug->short_source;
-    if (debug->line_defined > 0)
-        snprintf(number, sizeof(number), ":%d", debug->line_defined);
-    size_t digits = strlen(number), room = size - 1 - digits, len = strlen(source);
+    const char *source = (const char *)debug + places[form].source;
+    int32_t line;
+    memcpy(&line, (const char *)debug + places[form].line, sizeof(line));
+    if (line > 0)
+        snprintf(number, sizeof(number), ":%d", line);
+    size_t digits = strlen(number), room = size - 1 - digits, len = strnlen(source, GP_LUA_SOURCE_BYTES);
     if (len > room) {
         memcpy(name, "...", 3);
         memcpy(name + 3, source + len - (room - 3), room - 3);

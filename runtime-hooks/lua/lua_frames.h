@@ -200,6 +200,8 @@ size_t gp_lua_name_of_called(const gp_lua_dialect_t *dialect, uintptr_t proto, u
 
 // See gp_language_t.
 size_t gp_lua_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags);
+// Frames of a state that has just yielded, on its thread.
+size_t gp_lua_walk_waiting(uintptr_t state, uintptr_t *frames, size_t max);
 bool gp_lua_is_loop(uintptr_t pc);
 bool gp_lua_is_own(uintptr_t pc);
 gp_loc_t gp_lua_locate(uintptr_t frame, uint64_t ticks);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Source: Lua 5.4, lstate.h (struct lua_State, CommonHeader), lstate.c (luaE_freethread, freestack, freeCI), lobject.h
-// (LUA_VTHREAD).
+// Source: Lua 5.1, 5.3, 5.4, lstate.h (struct lua_State, CommonHeader), lstate.c (luaE_freethread, freestack, freeCI),
+// lobject.h (LUA_VTHREAD); LuaJIT 2.1, lj_obj.h (struct lua_State).
 #include "lua/lua_table.h"
 
 #include <errno.h>
@@ -8,16 +8,29 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { FIRST_LOG2 = 10, CHUNK = 256, ADDED_PER_SWEEP = 8, TYPE_THREAD = 8, STATUS_YIELD = 1 };
+enum { FIRST_LOG2 = 10, CHUNK = 256, ADDED_PER_SWEEP = 8, TYPE_THREAD = 8, TYPE_THREAD_JIT = 6, STATUS_YIELD = 1 };
 
 typedef struct state { // the beginning of a lua_State
-    uintptr_t next_object;
-    unsigned char type, marked, status, allows_hook;
-    unsigned short frames;
-    uintptr_t top, global;
+    union {
+        unsigned char bytes[40];
+        uintptr_t words[5];
+    };
 } state_t;
 
-static _Atomic int layout; // 0: not known yet, 1: as above, -1: another
+typedef struct head { // where words of it are
+    unsigned char type_at, type, status_at;
+    unsigned char frames_at; // how many, of 16 bits; 0 = it has no such word
+    unsigned char global_at;
+} head_t;
+
+static const head_t heads[GP_LUA_FORMS] = {
+    [GP_LUA_FORM_51] = {.type_at = 8, .type = TYPE_THREAD, .status_at = 10, .global_at = 32},
+    [GP_LUA_FORM_53] = {.type_at = 8, .type = TYPE_THREAD, .status_at = 12, .frames_at = 10, .global_at = 24},
+    [GP_LUA_FORM_54] = {.type_at = 8, .type = TYPE_THREAD, .status_at = 10, .frames_at = 12, .global_at = 24},
+    [GP_LUA_FORM_JIT] = {.type_at = 9, .type = TYPE_THREAD_JIT, .status_at = 11, .global_at = 16},
+};
+
+static _Atomic int layout; // 0: not known yet, else that of a form; -1: another
 
 static void *lua_table_map(size_t bytes)
 {
@@ -93,8 +106,10 @@ gp_lua_known_t *gp_lua_table_add(gp_lua_table_t *table, uintptr_t state)
         return NULL;
     known->coro = NULL;
     known->id = 0;
+    known->host = NULL;
+    atomic_store_explicit(&known->depth, 0, memory_order_relaxed);
     atomic_store_explicit(&known->is_active, true, memory_order_relaxed);
-    atomic_store_explicit(&known->global, ((const state_t *)state)->global, memory_order_relaxed);
+    atomic_store_explicit(&known->global, 0, memory_order_relaxed);
     atomic_store_explicit(&known->state, state, memory_order_release);
     lua_table_link_in(table, known);
     table->count++;
@@ -114,16 +129,33 @@ void gp_lua_table_remove(gp_lua_table_t *table, gp_lua_known_t *known)
     table->count--;
 }
 
-static bool lua_table_is_suspended(const state_t *state, uintptr_t global)
+static uintptr_t lua_table_global(const head_t *head, const state_t *state)
 {
-    return state->type == TYPE_THREAD && state->status == STATUS_YIELD && state->frames != 0 && state->global == global;
+    return state->words[head->global_at / sizeof(state->words[0])];
 }
 
-void gp_lua_learn(uintptr_t address)
+static bool lua_table_looks_suspended(const head_t *head, const state_t *state)
 {
-    const state_t *state = (const state_t *)address;
+    const unsigned char *bytes = state->bytes;
+    return bytes[head->type_at] == head->type && bytes[head->status_at] == STATUS_YIELD &&
+           (head->frames_at == 0 || (bytes[head->frames_at] | bytes[head->frames_at + 1]) != 0);
+}
+
+static bool lua_table_is_suspended(const state_t *state, gp_lua_known_t *known)
+{
+    const head_t *head = &heads[atomic_load_explicit(&layout, memory_order_relaxed)];
+    return lua_table_looks_suspended(head, state) &&
+           lua_table_global(head, state) == atomic_load_explicit(&known->global, memory_order_relaxed);
+}
+
+void gp_lua_learn(gp_lua_form_t form, gp_lua_known_t *known)
+{
+    uintptr_t address = atomic_load_explicit(&known->state, memory_order_relaxed);
+    const state_t *state = (const state_t *)address; // NOLINT(performance-no-int-to-ptr)
+    atomic_store_explicit(&known->global, lua_table_global(&heads[form], state), memory_order_relaxed);
     if (atomic_load_explicit(&layout, memory_order_relaxed) >= 0)
-        atomic_store_explicit(&layout, lua_table_is_suspended(state, state->global) ? 1 : -1, memory_order_relaxed);
+        atomic_store_explicit(&layout, lua_table_looks_suspended(&heads[form], state) ? (int)form : -1,
+                              memory_order_relaxed);
 }
 
 // Copy what is at `count` addresses; what cannot be read is left as it is. Returns false where the kernel lets nothing
@@ -154,8 +186,7 @@ bool gp_lua_is_dropped(gp_lua_known_t *known)
     uintptr_t address = atomic_load_explicit(&known->state, memory_order_acquire);
     bool may = address != 0 && atomic_load_explicit(&layout, memory_order_relaxed) > 0 &&
                !atomic_load_explicit(&known->is_active, memory_order_acquire);
-    bool is_dropped = may && lua_table_read_states(&address, 1, &state) &&
-                      !lua_table_is_suspended(&state, atomic_load_explicit(&known->global, memory_order_relaxed)) &&
+    bool is_dropped = may && lua_table_read_states(&address, 1, &state) && !lua_table_is_suspended(&state, known) &&
                       !atomic_load_explicit(&known->is_active, memory_order_acquire);
     errno = saved;
     return is_dropped;
@@ -179,7 +210,7 @@ static size_t lua_table_drop(gp_lua_table_t *table, gp_lua_known_t **chosen, con
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        if (lua_table_is_suspended(&states[i], atomic_load_explicit(&chosen[i]->global, memory_order_relaxed)))
+        if (lua_table_is_suspended(&states[i], chosen[i]))
             continue;
         dropped[found++] = (gp_lua_dropped_t){chosen[i]->coro, chosen[i]->id};
         gp_lua_table_remove(table, chosen[i]);

@@ -2,10 +2,10 @@
 // The records of Lua coroutines: both of Lua's hooks have a table of them, lua.c and wrap_lua.c.
 //
 // Lua says nothing when its collector frees a coroutine that was dropped while it was suspended. But what it leaves of
-// one tells: a suspended one has the status of a yield and frames, and freeing gives the frames back first. Memory that
-// was used for something else looks like no coroutine of this Lua, and what was unmapped cannot be read. So entries are
-// looked at, some with each that is made, and those of dropped coroutines are taken out: the table, which grows with
-// its load, stays as large as what lives.
+// one tells: a suspended one has the status of a yield and, from 5.3 on, frames, and freeing gives the frames back
+// first. Memory that was used for something else looks like no coroutine of this Lua, nor does what the C library keeps
+// to use again, and what was unmapped cannot be read. So entries are looked at, some with each that is made, and those
+// of dropped coroutines are taken out: the table, which grows with its load, stays as large as what lives.
 //
 // Threads: the caller holds its lock around every call but gp_lua_is_dropped(). Signals: not safe.
 #pragma once
@@ -16,6 +16,9 @@
 #include <stdint.h>
 
 #include "greenprof/coro.h"
+#include "lua/lua_debug.h"
+
+enum { GP_LUA_WAITING_FRAMES = 24 };
 
 typedef struct gp_lua_known { // of memory that is never given back: it may be read without the lock
     struct gp_lua_known *next;
@@ -24,6 +27,10 @@ typedef struct gp_lua_known { // of memory that is never given back: it may be r
     _Atomic bool is_active; // runs, or a coroutine that it resumed does
     prof_coro_t *coro;
     uint64_t id;
+    const struct gp_lua_host *host; // that resumes it; NULL = none
+    // Frames where it waits: of more, the innermost.
+    _Atomic uint32_t depth;
+    _Atomic uintptr_t frames[GP_LUA_WAITING_FRAMES];
 } gp_lua_known_t;
 
 typedef struct gp_lua_table { // zeroed: empty
@@ -56,4 +63,4 @@ size_t gp_lua_table_sweep(gp_lua_table_t *table, gp_lua_dropped_t dropped[GP_LUA
 bool gp_lua_is_dropped(gp_lua_known_t *known);
 
 // A coroutine has just yielded: does it look as one does? If not, this Lua is another one, and none counts as dropped.
-void gp_lua_learn(uintptr_t state);
+void gp_lua_learn(gp_lua_form_t form, gp_lua_known_t *known);

@@ -29,6 +29,20 @@ size_t gp_lua_walk(const gp_language_place_t *place, uintptr_t *frames, size_t m
     return walk.depth;
 }
 
+size_t gp_lua_walk_waiting(uintptr_t state, uintptr_t *frames, size_t max)
+{
+    const gp_lua_dialect_t *dialect = atomic_load_explicit(&gp_lua_runtime.dialect, memory_order_acquire);
+    const gp_language_place_t nowhere = {.sp = UINTPTR_MAX / 2, .stack_hi = UINTPTR_MAX / 2, .in_doubt = true};
+    gp_lua_entry_t entry = {.state = state, .is_apart = true};
+    unsigned flags = 0;
+    gp_lua_walk_t walk = {.place = &nowhere, .frames = frames, .max = max, .is_begun = true, .flags = &flags};
+    if (dialect != NULL)
+        dialect->walk(&walk, &entry);
+    if (walk.depth > 0)
+        frames[walk.depth - 1] |= GP_LANGUAGE_ENTRY;
+    return walk.depth;
+}
+
 bool gp_lua_is_loop(uintptr_t pc)
 {
     return pc - gp_lua_runtime.loop < gp_lua_runtime.loop_end - gp_lua_runtime.loop;

@@ -14,7 +14,7 @@ enum { NAME_BYTES = 48 };
 
 extern int lua_status(lua_State *state), lua_gettop(lua_State *state), lua_checkstack(lua_State *state, int slots);
 extern void lua_pushvalue(lua_State *state, int index);
-extern int lua_getinfo(lua_State *state, const char *what, lua_Debug *debug);
+extern int lua_getinfo(lua_State *state, const char *what, void *debug);
 extern int __real_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results);
 int __wrap_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results);
 
@@ -71,13 +71,13 @@ static void wrap_lua_forget_dropped(void)
 // SOURCE:LINE of the function that `coroutine` is about to start, which lies below its arguments.
 static void wrap_lua_find_name(lua_State *coroutine, int arguments, char *name, size_t size)
 {
-    lua_Debug debug;
+    uint64_t debug[GP_LUA_DEBUG_WORDS];
     name[0] = '\0';
     if (lua_gettop(coroutine) <= arguments || !lua_checkstack(coroutine, 1))
         return;
     lua_pushvalue(coroutine, -(arguments + 1));
-    lua_getinfo(coroutine, ">S", &debug); // takes it off again
-    gp_lua_write_place(&debug, name, size);
+    lua_getinfo(coroutine, ">S", debug); // takes it off again
+    gp_lua_write_place(GP_LUA_FORM_54, debug, name, size);
 }
 
 static gp_lua_known_t *wrap_lua_make(lua_State *coroutine, int arguments, const prof_park_t *creator)
@@ -122,7 +122,7 @@ int __wrap_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int 
         wrap_lua_forget(coroutine);
         return status;
     }
-    gp_lua_learn((uintptr_t)coroutine);
+    gp_lua_learn(GP_LUA_FORM_54, known);
     // Release: partner of the acquires in lua_table.c.
     atomic_store_explicit(&known->is_active, false, memory_order_release);
     return status;

@@ -15,7 +15,7 @@ enum {
     JUMP_NEAR_MAX = 6, // bytes of jcc rel32
 };
 
-typedef enum jump { JUMP_NONE, JUMP_ALWAYS, JUMP_IF } jump_t;
+typedef enum jump { JUMP_NONE, JUMP_ALWAYS, JUMP_IF, JUMP_CALL } jump_t;
 
 typedef struct instruction {
     size_t length;
@@ -205,13 +205,14 @@ static bool prologue_decode_jump(const unsigned char *code, size_t size, size_t 
     if (two_bytes && at + 1 >= size)
         return false;
     unsigned char opcode = code[at + two_bytes];
-    size_t operand = two_bytes || opcode == 0xe9 ? 4 : 1;
+    bool is_call = !two_bytes && opcode == 0xe8;
+    size_t operand = two_bytes || opcode == 0xe9 || is_call ? 4 : 1;
     bool conditional = two_bytes ? (opcode & 0xf0) == 0x80 : (opcode & 0xf0) == 0x70;
-    if ((!conditional && (two_bytes || (opcode != 0xe9 && opcode != 0xeb))) || at != 0 ||
+    if ((!conditional && (two_bytes || (opcode != 0xe9 && opcode != 0xeb && !is_call))) || at != 0 ||
         at + 1 + two_bytes + operand > size)
         return false;
     out->length = at + 1 + two_bytes + operand;
-    out->jump = conditional ? JUMP_IF : JUMP_ALWAYS;
+    out->jump = conditional ? JUMP_IF : is_call ? JUMP_CALL : JUMP_ALWAYS;
     out->condition = opcode & 0xf;
     out->target = prologue_read_signed(code + out->length - operand, operand);
     return true;
@@ -281,10 +282,25 @@ static int prologue_put_jump(const instruction_t *what, uintptr_t target, uintpt
     return error;
 }
 
+// A call returns to where it was, in the function: its frame is found there as it ever was.
+static void prologue_put_return(uintptr_t address, gp_prologue_t *out)
+{
+    unsigned char *at = out->code + out->bytes;
+    const unsigned char above[] = {0xc7, 0x44, 0x24, 0x04}; // movl $high, 4(%rsp)
+    uint32_t low = (uint32_t)address, high = (uint32_t)(address >> 32);
+    at[0] = 0x68; // push $low
+    memcpy(at + 1, &low, sizeof(low));
+    memcpy(at + 5, above, sizeof(above));
+    memcpy(at + 9, &high, sizeof(high));
+    out->bytes += 13;
+}
+
 static int prologue_put(const instruction_t *what, const unsigned char *code, uintptr_t from, uintptr_t to,
                         gp_prologue_t *out)
 {
     unsigned char *at = out->code + out->bytes;
+    if (what->jump == JUMP_CALL)
+        prologue_put_return(from + what->length, out);
     if (what->jump != JUMP_NONE)
         return prologue_put_jump(what, from + what->length + (uintptr_t)what->target, to, out);
     memcpy(at, code, what->length);
@@ -303,7 +319,7 @@ static bool prologue_jumps_back(const unsigned char *code, size_t size, size_t t
 {
     for (size_t at = 0; at < size; at++) {
         instruction_t jump = {0};
-        if (!prologue_decode_jump(code + at, size - at, 0, &jump))
+        if (!prologue_decode_jump(code + at, size - at, 0, &jump) || jump.jump == JUMP_CALL)
             continue;
         int64_t target = (int64_t)(at + jump.length) + jump.target;
         if (target > 0 && target < (int64_t)taken)
@@ -325,7 +341,7 @@ int gp_prologue_move(const unsigned char *code, size_t size, uintptr_t from, uin
         if (error != 0)
             return error;
         out->taken += what.length;
-        over = what.jump == JUMP_ALWAYS;
+        over = what.jump == JUMP_ALWAYS || what.jump == JUMP_CALL;
     }
     if (prologue_jumps_back(code, size, out->taken))
         return -ENOTSUP;

@@ -2,7 +2,8 @@
 // The first instructions of a function, moved elsewhere so that a jump can take their place (x86-64).
 //
 // A small decoder knows the instructions that compilers and switch routines begin functions with, and refuses all
-// others. References to an instruction's own place (RIP-relative operands, jumps) are made to mean the same there.
+// others. References to an instruction's own place (RIP-relative operands, jumps, a call, which is the last of them)
+// are made to mean the same there.
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
--- Lua 5.4: four coroutines: 60, 30, 10 % of the work, and one that only yields. MILLION_STEPS ROUNDS; see shares.h. Lua has
+-- Lua: four coroutines: 60, 30, 10 % of the work, and one that only yields. MILLION_STEPS ROUNDS; see shares.h. Lua has
 -- no clock of its thread, only of the process, which counts greenprof's own threads: the shares are the truth.
 local steps, rounds = tonumber(arg[1]) * 1e6, tonumber(arg[2])
 

@@ -66,10 +66,10 @@ class Functions(Case):
         self.check_places(self.check_functions_of("lua5.4", is_apart=True))
 
     def test_lua_53(self):
-        self.check_places(self.check_functions_of("lua5.3"))
+        self.check_places(self.check_functions_of("lua5.3", is_apart=True))
 
     def test_lua_51(self):
-        self.check_places(self.check_functions_of("lua5.1"))
+        self.check_places(self.check_functions_of("lua5.1", is_apart=True))
 
     def test_luajit_interpreter(self):
         self.check_places(self.check_functions_of("luajit", "-joff"))
@@ -81,10 +81,10 @@ class Functions(Case):
         self.check_functions_of("shared 5.4", is_apart=True)
 
     def test_shared_53(self):
-        self.check_functions_of("shared 5.3")
+        self.check_functions_of("shared 5.3", is_apart=True)
 
     def test_shared_51(self):
-        self.check_functions_of("shared 5.1")
+        self.check_functions_of("shared 5.1", is_apart=True)
 
     def test_shared_luajit(self):
         self.check_functions_of("shared jit")

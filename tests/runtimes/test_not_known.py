@@ -28,8 +28,8 @@ UNKNOWN = {
     "ruby": ("libruby-4.0.so.4.0", "int rb_fiber_resume;", r"Ruby Fiber: switches by a function"),
     "ruby_linked_in": ("libembedded.so", "int rb_fiber_resume, coroutine_transfer;", r"Ruby Fiber: the interpreter is linked in"),
     "php": ("libphp9.so", "int zend_fiber_switch_context;", r"PHP Fiber: .* not told apart"),
-    "lua": ("liblua5.1.so.0", "int lua_resume;", r"Lua before 5\.4: no hook"),
-    "luajit": ("libluajit-5.1.so.2", "int lua_resume, luaJIT_setmode;", r"LuaJIT: no hook"),
+    "lua": ("liblua5.2.so.0", "int lua_resume, lua_callk;", r"Lua 5\.2: no hook"),
+    "luajit": ("libluajit-5.1.so.2", "int lua_resume, luaJIT_setmode;", r"LuaJIT: coroutines that Lua itself resumes are not told apart"),
     "state_threads": ("libst.so.2", "int st_thread_create;", r"State Threads: .* not told apart"),
     "coro": ("State.so", "int boot_Coro__State;", r"Perl's Coro: no hook"),
 }
@@ -105,7 +105,8 @@ class NotKnown(shares.Shares):
                 self.assertRegex(line, rf"none lost; {said}[^;]*; next: greenprof explain")
                 told = check.greenprof("runtimes", program).stdout.decode()
                 self.assertRegex(told, rf"(?m)^not known +{re.escape(file)}: {said}")
-                self.assertNotRegex(told, r"interposed|CPython +\S+: frames")
+                if name != "luajit":  # where a host resumes coroutines, they are told apart
+                    self.assertNotRegex(told, r"interposed|CPython +\S+: frames")
 
     def test_known_ones_are_not_accused(self):
         libraries = [self.library(f"known_{name}", *row) for name, row in KNOWN.items()]

@@ -148,9 +148,12 @@ static int waiting_stack_walk_wait(prof_coro_t *coro, const wait_t *wait, uintpt
 {
     size_t depth = 0;
     *flags = 0;
+    gp_kept_frames_t *kept = atomic_load_explicit(&gp_coro_rare(coro)->kept_frames, memory_order_acquire);
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (wait->regs.pc != 0 && wait->regs.sp >= wait->lo && wait->regs.sp < wait->hi)
         depth = gp_waiting_stack_walk_from(&wait->regs, false, wait->hi, frames, max, flags);
+    else if (kept != NULL)
+        depth = kept(coro, frames, max);
     else if (wait->object != 0 && language != NULL)
         depth = language->walk_parked(wait->object, frames, max, flags);
     if (depth == 0 && gp_ledger_edge_is_new(coro))

@@ -78,6 +78,8 @@ static void registry_fill_rare(gp_coro_rare_t *rare, const gp_coro_birth_t *birt
         rare->subject = 0;
     if (atomic_load_explicit(&rare->is_gone, memory_order_relaxed) != NULL)
         atomic_store_explicit(&rare->is_gone, NULL, memory_order_relaxed);
+    if (atomic_load_explicit(&rare->kept_frames, memory_order_relaxed) != NULL)
+        atomic_store_explicit(&rare->kept_frames, NULL, memory_order_relaxed);
     if (rare->object != birth->object)
         rare->object = birth->object;
     if (rare->pool != birth->pool)

@@ -144,6 +144,9 @@ typedef struct gp_coro_label {
     _Atomic uint32_t name_seq;
 } gp_coro_label_t;
 
+struct prof_coro;
+typedef size_t gp_kept_frames_t(const struct prof_coro *coro, uintptr_t *frames, size_t max);
+
 // Fields of some kinds only.
 typedef struct gp_coro_rare {
     uintptr_t object; // of its language, for gp_language_t.walk_parked(); 0 = none. Or set before it runs
@@ -157,6 +160,9 @@ typedef struct gp_coro_rare {
     // For a coroutine without a stack: while it waits, the collector asks this whether it is over; NULL = it is not.
     // `subject` is the hook's.
     bool (*_Atomic is_gone)(const struct prof_coro *coro);
+    // The same: the frames where it waits, which its hook has kept, innermost first; NULL = they are not known.
+    // Threads: any. Signals: safe.
+    gp_kept_frames_t *_Atomic kept_frames;
     uintptr_t subject;
     uint32_t
         pool; // of a call handed to a pool of threads: src/core/collect/pools.h; 0 = it is none. Constant while live

@@ -131,6 +131,7 @@ static size_t wait_samples_walk_stack(gp_thread_t *thread, const gp_unwind_regs_
 
 static size_t wait_samples_walk(gp_thread_t *thread, prof_coro_t *coro, unsigned *flags)
 {
+    gp_kept_frames_t *kept = atomic_load_explicit(&gp_coro_rare(coro)->kept_frames, memory_order_acquire);
     uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
     uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
     gp_unwind_regs_t regs = {
@@ -140,6 +141,8 @@ static size_t wait_samples_walk(gp_thread_t *thread, prof_coro_t *coro, unsigned
         .doubt = coro->keeps_stack ? GP_UNWIND_SURE : GP_UNWIND_DOUBTS,
     };
     *flags = 0;
+    if (kept != NULL)
+        return kept(coro, thread->parked_frames, atomic_load_explicit(&gp_handler_depth, memory_order_relaxed));
     if (regs.pc == 0 && (lo == hi || coro == thread->root))
         return wait_samples_walk_language(thread, flags);
     if (regs.pc == 0 || regs.sp < lo || regs.sp >= hi)
