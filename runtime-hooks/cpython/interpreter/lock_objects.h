@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What locks.h does for a lock: called with the interpreter's lock, before it is given, after it is taken or made.
+// Calls for a lock, made with the interpreter's lock, before it is given, after it is taken or made.
 typedef struct gp_lock_events {
     void (*gives)(uintptr_t lock);
     void (*took)(uintptr_t lock);
