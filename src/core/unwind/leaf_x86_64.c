@@ -6,7 +6,8 @@
 #include "unwind/resolve.h"
 
 enum {
-    SCAN_WORDS = 48,       // pushes and locals of an assembly routine: the ones seen keep less than this
+    // Pushes and locals of an assembly routine: the ones seen keep less than this. musl's qsort() has 96 in one array.
+    SCAN_WORDS = GP_LIBC_HAS_ROWS ? 48 : 192,
     ROUTINE_BYTES = 16384, // a longer one would be a surprise
     JUMPS_MAX = 2,         // PLT entry, then the routine or a jump to it
 };
@@ -101,7 +102,7 @@ enum gp_step gp_step_leaf(gp_frame_t *frame, gp_stack_memory_t *stack)
         if (!gp_is_return_address(ra))
             continue;
         // A call through a register or a table cannot be checked: believed only where nothing has been pushed.
-        if (leaf_x86_64_direct_call_leads_to(ra, frame->pc) || (i == 0 && !leaf_x86_64_is_direct_call(ra))) {
+        if (leaf_x86_64_direct_call_leads_to(ra, frame->pc) || (i == 0 && frame->exact && !leaf_x86_64_is_direct_call(ra))) {
             *frame = (gp_frame_t){.pc = ra, .sp = at + sizeof(ra), .fp = frame->fp};
             return GP_STEP_OK;
         }
