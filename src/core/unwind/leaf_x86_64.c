@@ -52,10 +52,16 @@ static uintptr_t leaf_x86_64_through_jump(uintptr_t target)
     return resolved;
 }
 
+// In a library without rows the routine may have come from a function behind it, by a jump: qsort() to qsort_r().
+static bool leaf_x86_64_is_near(uintptr_t target, uintptr_t pc)
+{
+    return (target <= pc && pc - target < ROUTINE_BYTES) || (!GP_LIBC_HAS_ROWS && target - pc < ROUTINE_BYTES);
+}
+
 static bool leaf_x86_64_leads_to(uintptr_t target, uintptr_t pc)
 {
     for (int jumps = 0; jumps <= JUMPS_MAX; jumps++) {
-        if (target <= pc && pc - target < ROUTINE_BYTES)
+        if (leaf_x86_64_is_near(target, pc))
             return true;
         if (!leaf_x86_64_in_text(target, pc))
             return false;
