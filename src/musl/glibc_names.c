@@ -52,6 +52,11 @@ int __sigaction(int number, const struct sigaction *action, struct sigaction *ol
     return next(number, action, old);
 }
 
+int statx(int at, const char *path, int flags, unsigned mask, struct statx *status)
+{
+    return (int)syscall(SYS_statx, at, path, flags, mask, status);
+}
+
 int __close(int fd)
 {
     return (int)syscall(SYS_close, fd);

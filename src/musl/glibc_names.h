@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -24,6 +25,11 @@ extern struct r_debug *_dl_debug_addr;
 
 // libucontext's. Without it the walker is not tried before the first sample.
 #define getcontext(context) ((void)(context), -1)
+
+#ifndef STATX_BTIME // musl before 1.2.5
+#include <linux/stat.h>
+int statx(int at, const char *path, int flags, unsigned mask, struct statx *status);
+#endif
 
 const char *strerrordesc_np(int error);
 const char *sigabbrev_np(int number);
