@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checked functions that archives which were built for glibc (zstd, zlib, xz, libiberty) call. The sizes were checked by
-// the compiler as far as it knew them; a call that fails the check ends the program, as in glibc.
+// Checked functions that archives which were built for glibc (zstd, zlib, xz, libiberty) call. The sizes were checked
+// by the compiler as far as it knew them; a call that fails the check ends the program, as in glibc.
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -10,10 +10,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+extern struct r_debug *_dl_debug_addr __attribute__((weak)); // musl's loader has it
+
 typedef int sigaction_t(int, const struct sigaction *, struct sigaction *);
 
 int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
 int __close(int fd);
+
+struct r_debug *gp_glibc_names_debug(void)
+{
+    static struct r_debug none;
+    return &_dl_debug_addr != NULL ? _dl_debug_addr : &none;
+}
 
 const char *strerrordesc_np(int error)
 {
@@ -22,10 +30,10 @@ const char *strerrordesc_np(int error)
 
 const char *sigabbrev_np(int number)
 {
-    static const char names[][8] = {"",     "HUP",  "INT",  "QUIT", "ILL",  "TRAP",   "ABRT", "BUS",
-                                    "FPE",  "KILL", "USR1", "SEGV", "USR2", "PIPE",   "ALRM", "TERM",
-                                    "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
-                                    "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "POLL", "PWR",  "SYS"};
+    static const char names[][8] = {"",       "HUP",  "INT",    "QUIT", "ILL",   "TRAP", "ABRT", "BUS",
+                                    "FPE",    "KILL", "USR1",   "SEGV", "USR2",  "PIPE", "ALRM", "TERM",
+                                    "STKFLT", "CHLD", "CONT",   "STOP", "TSTP",  "TTIN", "TTOU", "URG",
+                                    "XCPU",   "XFSZ", "VTALRM", "PROF", "WINCH", "POLL", "PWR",  "SYS"};
     return number > 0 && number < (int)(sizeof(names) / sizeof(names[0])) ? names[number] : NULL;
 }
 

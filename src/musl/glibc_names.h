@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Included before every source where the C library is musl (cmake/libc.cmake): names of glibc's that the sources use, and
-// musl lacks. glibc_names.c has the functions, which nothing outside of the library sees.
+// Included before every source where the C library is musl (cmake/libc.cmake): names of glibc's that the sources use,
+// and musl lacks. glibc_names.c has the functions, which nothing outside of the library sees.
 #pragma once
 
 #include <dlfcn.h>
@@ -17,8 +17,8 @@
 #define PR_SET_VMA           0x53564d41 // prctl(2), Linux 5.17
 #define PR_SET_VMA_ANON_NAME 0
 
-extern struct r_debug *_dl_debug_addr;
-#define _r_debug (*_dl_debug_addr)
+#define _r_debug (*gp_glibc_names_debug())
+struct r_debug *gp_glibc_names_debug(void); // without modules in a program that is linked statically
 
 // Its request is an int, the kernel's numbers are unsigned.
 #define ioctl(fd, request, ...) (ioctl)((fd), (int)(request), ##__VA_ARGS__)

@@ -50,7 +50,8 @@ static bool keys_warm_up(void)
 {
     static const gp_key_t key = {.len = 1, .bytes = "k"};
     unsigned char out[GP_DIGEST_MAX];
-    return gp_digest(GP_MAC_SHA256, &key, "", 0, out) && (gp_digest(GP_MAC_SHA1, &key, "", 0, out) || !gp_digest_has(GP_MAC_SHA1));
+    return gp_digest(GP_MAC_SHA256, &key, "", 0, out) &&
+           (gp_digest(GP_MAC_SHA1, &key, "", 0, out) || !gp_digest_has(GP_MAC_SHA1));
 }
 
 // --- setting
@@ -123,9 +124,7 @@ int gp_keys_sign(gp_mac_t mac, const char *text, size_t len, char hex[GP_MAC_HEX
     if (!gp_keys_exist())
         return -ENOKEY;
     pthread_rwlock_rdlock(&lock);
-    int error = secret->used.count == 0 ? -ENOKEY
-                : gp_digest(mac, &secret->used.list[0], text, len, made) ? 0
-                                                                         : -EIO;
+    int error = secret->used.count == 0 ? -ENOKEY : gp_digest(mac, &secret->used.list[0], text, len, made) ? 0 : -EIO;
     pthread_rwlock_unlock(&lock);
     if (error == 0)
         gp_hex_write(hex, made, keys_size_of(mac));

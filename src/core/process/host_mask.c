@@ -31,7 +31,7 @@ static uint64_t host_mask_bit(int number)
     return 1ull << (number - 1);
 }
 
-// Of the C library's own signals, which no program may block.
+// The C library's own signals, which no program may block, as bits.
 static uint64_t host_mask_internal(void)
 {
     return (host_mask_bit(GP_INTERNAL_LAST) << 1) - host_mask_bit(GP_INTERNAL_FIRST);

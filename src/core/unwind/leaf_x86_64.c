@@ -108,7 +108,8 @@ enum gp_step gp_step_leaf(gp_frame_t *frame, gp_stack_memory_t *stack)
         if (!gp_is_return_address(ra))
             continue;
         // A call through a register or a table cannot be checked: believed only where nothing has been pushed.
-        if (leaf_x86_64_direct_call_leads_to(ra, frame->pc) || (i == 0 && frame->exact && !leaf_x86_64_is_direct_call(ra))) {
+        if (leaf_x86_64_direct_call_leads_to(ra, frame->pc) ||
+            (i == 0 && frame->exact && !leaf_x86_64_is_direct_call(ra))) {
             *frame = (gp_frame_t){.pc = ra, .sp = at + sizeof(ra), .fp = frame->fp};
             return GP_STEP_OK;
         }

@@ -22,7 +22,8 @@ static enum gp_step walk_run(gp_walk_t *w)
     return status;
 }
 
-// Is nothing left but musl's code that begins a program or a thread? Besides the lack of rows it is as good as a bottom.
+// Is nothing left but musl's code that begins a program or a thread? Besides the lack of rows it is as good as a
+// bottom.
 static bool walk_is_in_start_code(const gp_walk_t *w)
 {
     enum { START_SPAN = 512 };
