@@ -29,3 +29,10 @@ if(GREENPROF_COVERAGE)
   add_compile_options(--coverage -fprofile-update=atomic) # counters of handlers and of threads
   add_link_options(--coverage)
 endif()
+
+# musl lacks names of glibc's that the sources use: src/musl has them. Hooks that rest on glibc's inside are left out.
+include(CheckIncludeFile)
+check_include_file(gnu/libc-version.h GREENPROF_GLIBC)
+if(NOT GREENPROF_GLIBC)
+  add_compile_options($<$<COMPILE_LANGUAGE:C>:-include${CMAKE_CURRENT_LIST_DIR}/../src/musl/glibc_names.h>)
+endif()

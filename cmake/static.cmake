@@ -4,6 +4,11 @@
 # dynamic loader for comes from src/static. Its code has a section of its own, by which it is known in stacks. Archives of
 # others are named, not copied.
 set(GREENPROF_STATIC_LIBRARIES crypto zstd deflate z lzma iberty m) # libcrypto may need the next ones
+set(archives "")
+if(GREENPROF_FORTIFIED) # inside: who links it has none that were made for its C library
+  set(GREENPROF_STATIC_LIBRARIES "")
+  set(archives ${GREENPROF_ZSTD} ${GREENPROF_DEFLATE} ${GREENPROF_INFLATE} ${GREENPROF_XZ} ${GREENPROF_IBERTY})
+endif()
 list(TRANSFORM GREENPROF_STATIC_LIBRARIES PREPEND -l OUTPUT_VARIABLE flags)
 list(JOIN flags " " GREENPROF_PC_PRIVATE)
 # gcc leaves the index of unwind tables out of static programs; stacks are walked by it.
@@ -23,7 +28,7 @@ foreach(name .text .text.hot .text.startup .text.unlikely)
 endforeach()
 add_library(gp_static OBJECT static/find_object.c static/loader.c)
 add_custom_command(OUTPUT ${local}
-  COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${joined} "$<FILTER:${GREENPROF_OBJECTS},EXCLUDE,loader_open>"
+  COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${joined} "$<FILTER:${GREENPROF_OBJECTS},EXCLUDE,loader_open>" ${archives}
   COMMAND ${CMAKE_OBJCOPY} --wildcard --strip-debug --keep-global-symbol=prof_*
           --keep-global-symbol=__cyg_profile_func_* ${redefined} ${renamed} ${joined} ${local}
   COMMAND ${CMAKE_COMMAND} -E rm ${joined}

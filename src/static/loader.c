@@ -12,7 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifdef __GLIBC__
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library);
+#endif
 void *gp_static_dlsym(void *handle, const char *name);
 void *gp_static_dlopen(const char *path, int flags);
 char *gp_static_dlerror(void);
@@ -28,8 +30,13 @@ static const struct {
     const char *name;
     void (*address)(void);
 } functions[] = {
-    ROW(pthread_create), ROW(fork),    ROW(__register_atfork), ROW(_exit),       ROW(_Exit), ROW(execve), ROW(execvpe),
-    ROW(fexecve),        ROW(sigwait), ROW(sigtimedwait),      ROW(sigwaitinfo), ROW(mmap),  ROW(mmap64),
+    ROW(pthread_create),    ROW(fork),    ROW(_exit),        ROW(_Exit),       ROW(execve), ROW(execvpe),
+    ROW(fexecve),           ROW(sigwait), ROW(sigtimedwait), ROW(sigwaitinfo), ROW(mmap),
+#ifdef __GLIBC__
+    ROW(__register_atfork), ROW(mmap64),
+#else
+    ROW(sigaction), // which has another name in glibc
+#endif
 };
 
 void *gp_static_dlsym(void *handle, const char *name)

@@ -2,9 +2,6 @@
 #include "wire/keys.h"
 
 #include <errno.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -13,6 +10,7 @@
 
 #include "base/hex.h"
 #include "base/key_list.h"
+#include "wire/digest.h"
 
 static struct {
     gp_key_list_t used, fresh;
@@ -42,31 +40,18 @@ static void keys_in_child(void)
 
 // --- HMAC
 
-static const EVP_MD *keys_digest_of(gp_mac_t mac)
-{
-    return mac == GP_MAC_SHA1 ? EVP_sha1() : EVP_sha256();
-}
-
 static size_t keys_size_of(gp_mac_t mac)
 {
     return mac == GP_MAC_SHA1 ? 20 : 32;
-}
-
-static bool keys_digest(gp_mac_t mac, const gp_key_t *key, const char *text, size_t len,
-                        unsigned char out[EVP_MAX_MD_SIZE])
-{
-    unsigned out_len = 0;
-    return HMAC(keys_digest_of(mac), key->bytes, (int)key->len, (const unsigned char *)text, len, out, &out_len) !=
-               NULL &&
-           out_len == keys_size_of(mac);
 }
 
 // Load before any coroutine does what OpenSSL's first HMAC needs: loading takes more stack than a coroutine may have.
 static bool keys_warm_up(void)
 {
     static const gp_key_t key = {.len = 1, .bytes = "k"};
-    unsigned char out[EVP_MAX_MD_SIZE];
-    return keys_digest(GP_MAC_SHA1, &key, "", 0, out) && keys_digest(GP_MAC_SHA256, &key, "", 0, out);
+    unsigned char out[GP_DIGEST_MAX];
+    return gp_digest(GP_MAC_SHA256, &key, "", 0, out) &&
+           (gp_digest(GP_MAC_SHA1, &key, "", 0, out) || !gp_digest_has(GP_MAC_SHA1));
 }
 
 // --- setting
@@ -91,7 +76,7 @@ static int keys_set_locked(const char *text, size_t len)
         // Release: partner of the acquire in gp_keys_exist().
         atomic_store_explicit(&exist, secret->used.count > 0, memory_order_release);
     }
-    OPENSSL_cleanse(&secret->fresh, sizeof(secret->fresh));
+    explicit_bzero(&secret->fresh, sizeof(secret->fresh));
     return error;
 }
 
@@ -121,7 +106,7 @@ int gp_keys_set_file(const char *path)
     int error = gp_key_list_read_text(path, secret->text, &len, NULL);
     if (error == 0)
         error = keys_set_locked(secret->text, len);
-    OPENSSL_cleanse(secret->text, sizeof(secret->text));
+    explicit_bzero(secret->text, sizeof(secret->text));
     pthread_rwlock_unlock(&lock);
     return error;
 }
@@ -135,30 +120,39 @@ bool gp_keys_exist(void)
 
 int gp_keys_sign(gp_mac_t mac, const char *text, size_t len, char hex[GP_MAC_HEX_MAX])
 {
-    unsigned char made[EVP_MAX_MD_SIZE];
+    unsigned char made[GP_DIGEST_MAX];
     if (!gp_keys_exist())
         return -ENOKEY;
     pthread_rwlock_rdlock(&lock);
-    int error = secret->used.count == 0 ? -ENOKEY : keys_digest(mac, &secret->used.list[0], text, len, made) ? 0 : -EIO;
+    int error = secret->used.count == 0 ? -ENOKEY : gp_digest(mac, &secret->used.list[0], text, len, made) ? 0 : -EIO;
     pthread_rwlock_unlock(&lock);
     if (error == 0)
         gp_hex_write(hex, made, keys_size_of(mac));
     return error;
 }
 
+// In a time that does not tell where they differ.
+static bool keys_is_same(const char *one, const char *other, size_t len)
+{
+    unsigned char differ = 0;
+    for (size_t i = 0; i < len; i++)
+        differ |= (unsigned char)(one[i] ^ other[i]);
+    return differ == 0;
+}
+
 bool gp_keys_verify(gp_mac_t mac, const char *text, size_t len, const char *hex, size_t hex_len)
 {
-    unsigned char made[EVP_MAX_MD_SIZE];
+    unsigned char made[GP_DIGEST_MAX];
     char made_hex[GP_MAC_HEX_MAX];
     bool is_good = false;
     if (!gp_keys_exist() || hex_len != 2 * keys_size_of(mac))
         return false;
     pthread_rwlock_rdlock(&lock);
     for (size_t i = 0; i < secret->used.count; i++) { // all of them, so that the time does not tell which
-        if (!keys_digest(mac, &secret->used.list[i], text, len, made))
+        if (!gp_digest(mac, &secret->used.list[i], text, len, made))
             continue;
         gp_hex_write(made_hex, made, keys_size_of(mac));
-        is_good |= CRYPTO_memcmp(made_hex, hex, hex_len) == 0;
+        is_good |= keys_is_same(made_hex, hex, hex_len);
     }
     pthread_rwlock_unlock(&lock);
     return is_good;

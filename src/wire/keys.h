@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The keys that sign contexts: HMAC (RFC 2104) by OpenSSL.
+// The keys that sign contexts: HMAC (RFC 2104) by OpenSSL where it is there (digest.h).
 //
 // They lie in a mapping of their own that core dumps leave out, and nowhere else. Threads: any. Signals: not safe.
 #pragma once

@@ -21,6 +21,7 @@ ALLOWED = {
     "include": [],                                          # the public headers
     "base": [],
     "static": [],                                           # stands for the dynamic loader in libgreenprof.a
+    "musl": [],                                             # names of glibc's, where the C library is musl
     "model": ["include", "base"],
     "live": ["model"],                                      # how the command and a running process meet
     "capture": ["model"],                                   # the file's layout

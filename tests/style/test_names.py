@@ -9,7 +9,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 FOLDERS = ("src", "runtime-hooks", "tools/greenprof")
 FUNCTION = re.compile(r"^((?:[A-Za-z_][\w]*[\s*]+)+)([A-Za-z_]\w*)\((?:[^;{}()]|\([^;{}()]*\))*\)\s*(?:__attribute__[^\n]*)?\n\{", re.MULTILINE)
 TYPE = re.compile(r"^(?:typedef )?(?:struct|union|enum) (gp_\w+)\s*\{", re.MULTILINE)
-MACHINE = re.compile(r"_(x86_64|aarch64|dlfo|snapshot)$")
+MACHINE = re.compile(r"_(x86_64|aarch64|dlfo|snapshot|openssl|own)$")
 
 
 def sources(suffixes):

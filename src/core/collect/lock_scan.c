@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collect/lock_scan.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <string.h>
@@ -18,12 +19,24 @@ typedef struct lock {
     bool is_timed;
 } lock_t;
 
+#ifdef __GLIBC__
+enum { NOT_AN_OWNER = 0 };
+
 // Source: pthread_mutex_lock(3) of glibc: struct __pthread_mutex_s, lowlevellock.h.
 static uint32_t lock_scan_owner_beside(uintptr_t word)
 {
     pthread_mutex_t mutex;
     return gp_peek(word, &mutex, sizeof(mutex)) && mutex.__data.__owner > 0 ? (uint32_t)mutex.__data.__owner : 0;
 }
+#else
+enum { NOT_AN_OWNER = EBUSY }; // in musl's word of a normal lock. Source: musl, src/thread/pthread_mutex_trylock.c
+
+static uint32_t lock_scan_owner_beside(uintptr_t word)
+{
+    (void)word;
+    return 0;
+}
+#endif
 
 static uint32_t lock_scan_owner_in(uintptr_t word)
 {
@@ -40,7 +53,7 @@ static bool lock_scan_read(const uintptr_t arguments[3], lock_t *lock)
     if (command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2)
         lock->owner = lock_scan_owner_in(lock->address);
     else if ((command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) && value & FUTEX_WAITERS && value & FUTEX_TID_MASK)
-        lock->owner = value & FUTEX_TID_MASK; // a robust one
+        lock->owner = (value & FUTEX_TID_MASK) != NOT_AN_OWNER ? value & FUTEX_TID_MASK : 0; // a robust one
     else if ((command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) && value == IS_WAITED_FOR)
         lock->owner = lock_scan_owner_beside(lock->address);
     return lock->owner != 0;

@@ -10,9 +10,10 @@
 
 #include "base/raw_call.h"
 #include "signal/host_stack.h"
+#include "signal/mask.h"
 #include "signal/restart.h"
 
-enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33, SIGNALS = 64, HANDLERS_BYTES = 16 << 10, TRIES = 8 };
+enum { SIGNALS = 64, HANDLERS_BYTES = 16 << 10, TRIES = 8 };
 
 static _Atomic bool is_up;
 static _Atomic int sampler;       // the sampling signal; 0 = none
@@ -46,7 +47,7 @@ bool gp_shield_is_small(size_t bytes)
 static bool shield_is_for(int number, const gp_kernel_action_t *action)
 {
     return (action->flags & SA_ONSTACK) && action->handler != SIG_DFL && action->handler != SIG_IGN &&
-           number != INTERNAL_FIRST && number != INTERNAL_LAST &&
+           (number < GP_INTERNAL_FIRST || number > GP_INTERNAL_LAST) &&
            number != atomic_load_explicit(&sampler, memory_order_relaxed);
 }
 

@@ -25,6 +25,7 @@ typedef struct descriptor_stack { // of struct pthread
     size_t bytes, guard;
 } descriptor_stack_t;
 
+#ifdef __GLIBC__
 // The descriptor that pthread_self() points to says where the thread's stack is: a block, at its upper end the
 // descriptor itself, at its lower end the guard. The place in the descriptor is found by what it must say of the stack
 // under this call. pthread_getattr_np() tells the same, but allocates: the C library gives the thread a heap for it, 64
@@ -48,6 +49,13 @@ static bool thread_hook_read_descriptor(uintptr_t here, uintptr_t *lo, uintptr_t
     }
     return false;
 }
+#else // musl's pthread_getattr_np() allocates nothing
+static bool thread_hook_read_descriptor(uintptr_t here, uintptr_t *lo, uintptr_t *hi)
+{
+    (void)here, (void)lo, (void)hi;
+    return false;
+}
+#endif
 
 void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
 {

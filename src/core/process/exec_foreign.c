@@ -17,7 +17,13 @@ static const char preload[] = "LD_PRELOAD=";
 
 typedef enum exec_kind { EXEC_NONE, EXEC_SCRIPT, EXEC_NATIVE, EXEC_FOREIGN } exec_kind_t; // NONE = cannot be read
 
-static bool exec_foreign_has_musl_loader(int fd, const Elf64_Ehdr *header)
+#ifdef __GLIBC__
+enum { IS_MUSL = false };
+#else
+enum { IS_MUSL = true };
+#endif
+
+static bool exec_foreign_has_other_loader(int fd, const Elf64_Ehdr *header)
 {
     Elf64_Phdr segment;
     char loader[INTERPRETER_MAX] = "";
@@ -28,7 +34,7 @@ static bool exec_foreign_has_musl_loader(int fd, const Elf64_Ehdr *header)
         if (segment.p_type != PT_INTERP)
             continue;
         (void)!syscall(SYS_pread64, fd, loader, sizeof(loader) - 1, (off_t)segment.p_offset);
-        return strstr(loader, "/ld-musl-") != NULL;
+        return (strstr(loader, "/ld-musl-") != NULL) != IS_MUSL;
     }
     return false;
 }
@@ -52,7 +58,7 @@ static exec_kind_t exec_foreign_look(int fd, char interpreter[INTERPRETER_MAX])
     }
     bool is_elf = got >= (long)sizeof(head.elf) && memcmp(head.elf.e_ident, ELFMAG, SELFMAG) == 0;
     bool is_foreign =
-        is_elf && (head.elf.e_ident[EI_CLASS] != ELFCLASS64 || exec_foreign_has_musl_loader(fd, &head.elf));
+        is_elf && (head.elf.e_ident[EI_CLASS] != ELFCLASS64 || exec_foreign_has_other_loader(fd, &head.elf));
     return is_foreign ? EXEC_FOREIGN : EXEC_NATIVE;
 }
 

@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <gnu/libc-version.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -113,7 +112,7 @@ static void got_take_deep_slot(const gp_got_call_t *call)
     gp_location_t value, libc;
     uintptr_t before = __atomic_load_n(call->at, __ATOMIC_ACQUIRE);
     if (before == 0 || before == call->after || !call->is_undefined || !got_is_relocated(call->info, before) ||
-        !gp_module_locate(before, &value) || !gp_module_locate((uintptr_t)gnu_get_libc_version, &libc))
+        !gp_module_locate(before, &value) || !gp_module_locate((uintptr_t)getppid, &libc))
         return;
     if (gp_got_holds(call->info, before) || value.link_map == libc.link_map)
         got_write_slot(call, before, call->after);

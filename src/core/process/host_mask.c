@@ -22,7 +22,7 @@
 #include "process/host_mask.h"
 #include "signal/mask.h"
 
-enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33, FEW = 20 }; // glibc's own two, which no program may block
+enum { FEW = 20 };
 
 static _Atomic uint64_t actions_believed; // bit n - 1: the mask of signal n's action is believed to have ours
 
@@ -31,11 +31,17 @@ static uint64_t host_mask_bit(int number)
     return 1ull << (number - 1);
 }
 
+// The C library's own signals, which no program may block, as bits.
+static uint64_t host_mask_internal(void)
+{
+    return (host_mask_bit(GP_INTERNAL_LAST) << 1) - host_mask_bit(GP_INTERNAL_FIRST);
+}
+
 static uint64_t host_mask_bits_of(const sigset_t *set)
 {
     uint64_t bits;
     memcpy(&bits, set, sizeof(bits));
-    return bits & ~(host_mask_bit(INTERNAL_FIRST) | host_mask_bit(INTERNAL_LAST));
+    return bits & ~host_mask_internal();
 }
 
 static void host_mask_set_bits(sigset_t *set, uint64_t bits)

@@ -23,12 +23,11 @@
 #include "greenprof/prof.h"
 #include "process/host_calls.h"
 #include "process/host_mask.h"
+#include "signal/mask.h"
 #include "signal/restart.h"
 
 // glibc's own name, which is not interposed. Needs no look-up: sigaction() may be called from a handler.
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
-
-enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33 }; // glibc's own, which __sigaction() refuses
 
 static struct sigaction told; // what the host believes is installed,
 static bool is_told;          // once the host was told; else from before
@@ -46,7 +45,7 @@ enum { RESTORER = 0x04000000 }; // SA_RESTORER
 static int host_signal_install(int number, const struct sigaction *action, struct sigaction *old)
 {
     gp_kernel_action_t mine, before;
-    if (action == NULL || !host_signal_handles(action) || number == INTERNAL_FIRST || number == INTERNAL_LAST)
+    if (action == NULL || !host_signal_handles(action) || (number >= GP_INTERNAL_FIRST && number <= GP_INTERNAL_LAST))
         return __sigaction(number, action, old);
     mine = (gp_kernel_action_t){action->sa_handler, (unsigned)action->sa_flags | RESTORER, gp_restart_restorer, 0};
     memcpy(&mine.mask, &action->sa_mask, sizeof(mine.mask));
@@ -150,7 +149,7 @@ long gp_host_kernel_action(const long a[5])
 {
     gp_kernel_action_t asked = {0}, before;
     int number = (int)a[0];
-    if (number == INTERNAL_FIRST || number == INTERNAL_LAST || a[3] != sizeof(asked.mask) ||
+    if ((number >= GP_INTERNAL_FIRST && number <= GP_INTERNAL_LAST) || a[3] != sizeof(asked.mask) ||
         (a[1] != 0 && !gp_peek((uintptr_t)a[1], &asked, sizeof(asked))) ||
         (a[2] != 0 && !gp_peek((uintptr_t)a[2], &before, sizeof(before))))
         return gp_raw_answer(gp_raw_call(SYS_rt_sigaction, a[0], a[1], a[2], a[3], a[4]));

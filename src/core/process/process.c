@@ -233,6 +233,8 @@ static void process_register_inner(void)
     register_atfork_t *next_register = (register_atfork_t *)(uintptr_t)process_real("__register_atfork");
     if (next_register != NULL)
         next_register(process_prepare_inner, process_parent_inner, process_child_inner, &__dso_handle);
+    else // musl has the public one only
+        pthread_atfork(process_prepare_inner, process_parent_inner, process_child_inner);
 }
 
 #ifndef __SANITIZE_THREAD__ // its runtime registers before it can record calls

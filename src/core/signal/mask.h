@@ -11,6 +11,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+// The C library's own signals, which no program may block or handle; musl has one more.
+#ifdef __GLIBC__
+enum { GP_INTERNAL_FIRST = 32, GP_INTERNAL_LAST = 33 };
+#else
+enum { GP_INTERNAL_FIRST = 32, GP_INTERNAL_LAST = 34 };
+#endif
+
 // Signals that the calling thread believes to block and does not: bit n - 1 for signal n, as the kernel has them.
 extern __thread uint64_t gp_mask_believed __attribute__((tls_model("initial-exec")));
 

@@ -98,7 +98,7 @@ static bool transfer_read_segments(const form_t *form, const gp_transfer_call_t 
         return out->count <= SEGMENTS_MAX;
     if (!gp_peek(call->arguments[1], header, sizeof(*header)))
         return false;
-    *out = (segments_t){(uintptr_t)header->msg_iov, header->msg_iovlen};
+    *out = (segments_t){(uintptr_t)header->msg_iov, (size_t)header->msg_iovlen};
     return out->count <= SEGMENTS_MAX;
 }
 
@@ -161,7 +161,7 @@ static bool transfer_plan_segments(const form_t *form, gp_transfer_t *transfer, 
     if (form->shape == HEADER) {
         now->arguments[3] = first->arguments[form->flags];
         transfer->header.msg_iov = (struct iovec *)others; // NOLINT(performance-no-int-to-ptr)
-        transfer->header.msg_iovlen = segments.count - which - 1;
+        transfer->header.msg_iovlen = (__typeof__(transfer->header.msg_iovlen))(segments.count - which - 1);
         transfer->header.msg_control = NULL;
         transfer->header.msg_controllen = 0;
         transfer->next.arguments[1] = (uintptr_t)&transfer->header;

@@ -6,7 +6,8 @@
 #include "unwind/resolve.h"
 
 enum {
-    SCAN_WORDS = 48,       // pushes and locals of an assembly routine: the ones seen keep less than this
+    // Pushes and locals of an assembly routine: the ones seen keep less than this. musl's qsort() has 96 in one array.
+    SCAN_WORDS = GP_LIBC_HAS_ROWS ? 48 : 192,
     ROUTINE_BYTES = 16384, // a longer one would be a surprise
     JUMPS_MAX = 2,         // PLT entry, then the routine or a jump to it
 };
@@ -51,10 +52,16 @@ static uintptr_t leaf_x86_64_through_jump(uintptr_t target)
     return resolved;
 }
 
+// In a library without rows the routine may have come from a function behind it, by a jump: qsort() to qsort_r().
+static bool leaf_x86_64_is_near(uintptr_t target, uintptr_t pc)
+{
+    return (target <= pc && pc - target < ROUTINE_BYTES) || (!GP_LIBC_HAS_ROWS && target - pc < ROUTINE_BYTES);
+}
+
 static bool leaf_x86_64_leads_to(uintptr_t target, uintptr_t pc)
 {
     for (int jumps = 0; jumps <= JUMPS_MAX; jumps++) {
-        if (target <= pc && pc - target < ROUTINE_BYTES)
+        if (leaf_x86_64_is_near(target, pc))
             return true;
         if (!leaf_x86_64_in_text(target, pc))
             return false;
@@ -101,7 +108,8 @@ enum gp_step gp_step_leaf(gp_frame_t *frame, gp_stack_memory_t *stack)
         if (!gp_is_return_address(ra))
             continue;
         // A call through a register or a table cannot be checked: believed only where nothing has been pushed.
-        if (leaf_x86_64_direct_call_leads_to(ra, frame->pc) || (i == 0 && !leaf_x86_64_is_direct_call(ra))) {
+        if (leaf_x86_64_direct_call_leads_to(ra, frame->pc) ||
+            (i == 0 && frame->exact && !leaf_x86_64_is_direct_call(ra))) {
             *frame = (gp_frame_t){.pc = ra, .sp = at + sizeof(ra), .fp = frame->fp};
             return GP_STEP_OK;
         }

@@ -34,10 +34,19 @@ bool gp_module_locate(uintptr_t pc, gp_location_t *where)
     return false;
 }
 
+// The loader's record of the module, by which the startup set knows it (module_fixed.c).
+static const void *module_snapshot_identity(const struct dl_phdr_info *info)
+{
+    const struct link_map *map = _r_debug.r_map;
+    while (map != NULL && map->l_addr != info->dlpi_addr)
+        map = map->l_next;
+    return map != NULL ? (const void *)map : info->dlpi_phdr;
+}
+
 static int module_snapshot_add_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
     snapshot_t *snapshot = arg;
-    gp_location_t module = {.lo = UINTPTR_MAX, .link_map = info->dlpi_phdr};
+    gp_location_t module = {.lo = UINTPTR_MAX, .link_map = module_snapshot_identity(info)};
     (void)size;
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *phdr = &info->dlpi_phdr[i];

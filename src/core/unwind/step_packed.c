@@ -61,7 +61,7 @@ static bool step_packed_is_fixed_code(uintptr_t pc)
 enum gp_step gp_step_fallback(gp_frame_t *frame, gp_stack_memory_t *stack)
 {
     uintptr_t fp = frame->fp, next, ra;
-    if (frame->exact && gp_step_leaf(frame, stack) == GP_STEP_OK)
+    if ((frame->exact || !GP_LIBC_HAS_ROWS) && gp_step_leaf(frame, stack) == GP_STEP_OK)
         return GP_STEP_OK;
     if (fp < frame->sp || !gp_stack_read(stack, fp, &next) || !gp_stack_read(stack, fp + WORD, &ra))
         return GP_STEP_LOST;

@@ -2,6 +2,8 @@
 // A walk from its first frame to its last.
 #include "unwind/walk.h"
 
+#include "unwind/leaf.h"
+
 static enum gp_step walk_run(gp_walk_t *w)
 {
     enum gp_step status = GP_STEP_OK;
@@ -18,6 +20,14 @@ static enum gp_step walk_run(gp_walk_t *w)
             gp_walk_look_up(w);
     }
     return status;
+}
+
+// Is nothing left but musl's code that begins a program or a thread? Besides the lack of rows it is as good as a
+// bottom.
+static bool walk_is_in_start_code(const gp_walk_t *w)
+{
+    enum { START_SPAN = 512 };
+    return !GP_LIBC_HAS_ROWS && w->stack.hi - w->frame.sp <= START_SPAN;
 }
 
 static void walk_reverse(uintptr_t *from, uintptr_t *to)
@@ -77,7 +87,7 @@ static size_t walk(const gp_unwind_regs_t *regs, bool exact, gp_stack_memory_t s
     w.start_exact = exact;
     w.base_known = false;
     gp_memo_take(&w.memo, &w.stack);
-    if (walk_run(&w) != GP_STEP_END)
+    if (walk_run(&w) != GP_STEP_END && !walk_is_in_start_code(&w))
         *flags |= GP_UNWIND_INCOMPLETE;
     gp_memo_release(&w.memo);
     if (w.steps > max)

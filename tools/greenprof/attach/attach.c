@@ -188,7 +188,7 @@ static int attach(const gp_target_t *target, const gp_arguments_t *arguments, co
 {
     char core[PATH_MAX], settings[TEXT_SIZE];
     gp_target_modules_t modules = {0};
-    int status = gp_run_find_core(core);
+    int status = gp_run_find_core(NULL, false, core);
     if (status == 0)
         status = gp_attachable_kind(target->pid, subject);
     if (status == 0)
@@ -282,7 +282,7 @@ static void attach_take_back(const gp_target_t *target, const char *subject)
         return;
     if (gp_control_is_there(target))
         attach_ask_to_leave(target, subject, &reply);
-    else if (gp_run_find_core(core) == 0 && gp_target_modules_read(target->pid, &modules) == 0 &&
+    else if (gp_run_find_core(NULL, false, core) == 0 && gp_target_modules_read(target->pid, &modules) == 0 &&
              attach_present_core(&modules) != NULL)
         attach_inject(target->pid, &modules, core, NULL, subject);
     gp_target_modules_free(&modules);

@@ -80,6 +80,7 @@ static int run_check(const gp_arguments_t *arguments, gp_slow_wish_t *wish, char
 {
     const char *program = arguments->operands[0];
     int status = gp_environment_check();
+    bool is_musl = false;
     bool rotates = arguments->rotate != NULL || arguments->rotate_signal != NULL;
     if (status == 0 && (arguments->keep != 0 || arguments->keep_size != NULL) && !rotates)
         status = gp_usage_error("run", "--keep is of captures that --rotate puts aside");
@@ -92,9 +93,9 @@ static int run_check(const gp_arguments_t *arguments, gp_slow_wish_t *wish, char
     if (status == 0)
         status = gp_run_output_path(arguments->output, program, output);
     if (status == 0)
-        status = gp_run_check_program(program);
+        status = gp_run_check_program(program, &is_musl);
     if (status == 0)
-        status = gp_run_find_core(core);
+        status = gp_run_find_core(program, is_musl, core);
     if (status == 0)
         status = gp_run_patch(arguments->patch, program);
     if (status == 0)

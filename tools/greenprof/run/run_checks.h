@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 
 enum { GP_RUN_SESSION_SIZE = 33 };
 
@@ -33,12 +34,15 @@ int gp_run_replace_pid(const char *path, char out[PATH_MAX]);
 int gp_run_find_program(const char *program, char path[PATH_MAX]);
 
 // Check that the program exists, can be executed and will load a preloaded library.
+//   is_musl: set where the library must be for musl. NULL = such a program is refused.
 // Returns 0 or an exit status, with a message.
-int gp_run_check_program(const char *program);
+int gp_run_check_program(const char *program, bool *is_musl);
 
 // Find libgreenprof-core.so.0: $GREENPROF_CORE, else where it is installed or built beside this
-// command. Returns 0 or an exit status, with a message.
-int gp_run_find_core(char path[PATH_MAX]);
+// command; musl's in greenprof/musl below there.
+//   program: for the message, where there is none for musl.
+// Returns 0 or an exit status, with a message.
+int gp_run_find_core(const char *program, bool is_musl, char path[PATH_MAX]);
 
 // Make a session id: 32 random hex digits.
 void gp_run_session(char text[GP_RUN_SESSION_SIZE]);

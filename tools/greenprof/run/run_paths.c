@@ -51,7 +51,7 @@ static bool run_paths_find_packaged(const char *directory, char found[PATH_MAX])
     return is_there;
 }
 
-int gp_run_find_core(char path[PATH_MAX])
+int gp_run_find_core(const char *program, bool is_musl, char path[PATH_MAX])
 {
     // From the directory of the command: as installed, then as built.
     static const char *const places[] = {"/../" GP_INSTALL_LIBDIR "/", "/../lib/", "/../../src/", "/"};
@@ -67,13 +67,16 @@ int gp_run_find_core(char path[PATH_MAX])
         return gp_fail("/proc/self/exe", "%s", strerror(errno));
     self[len] = '\0';
     *strrchr(self, '/') = '\0';
-    if (run_paths_find_packaged(self, found))
+    if (!is_musl && run_paths_find_packaged(self, found))
         return run_paths_use_core(found, path);
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(candidate, sizeof(candidate), "%s%s" CORE_NAME, self, places[i]);
+        snprintf(candidate, sizeof(candidate), "%s%s%s" CORE_NAME, self, places[i], is_musl ? "greenprof/musl/" : "");
         if (realpath(candidate, found) != NULL)
             return run_paths_use_core(found, path);
     }
+    if (is_musl)
+        return gp_fail(program,
+                       "is a musl program, and greenprof's library for musl is not installed beside this command");
     return gp_fail(CORE_NAME, "not found beside %s; GREENPROF_CORE can name it", self);
 }
 

@@ -76,7 +76,7 @@ static bool run_program_is_loader(const char *path)
     return strncmp(slash ? slash + 1 : path, "ld-linux", 8) == 0;
 }
 
-static int run_program_check_elf(const char *path, int fd)
+static int run_program_check_elf(const char *path, int fd, bool *is_musl)
 {
     Elf64_Ehdr header;
     char interpreter[PATH_MAX] = "";
@@ -87,8 +87,11 @@ static int run_program_check_elf(const char *path, int fd)
         return gp_fail(path, "is a 32-bit program; greenprof cannot be loaded into it");
     if (!run_program_has_interpreter(fd, &header, interpreter) && !run_program_is_loader(path))
         return gp_fail(path, "is statically linked; greenprof cannot be loaded into it");
-    if (strstr(interpreter, "/ld-musl-") != NULL || strstr(path, "/ld-musl-") != NULL)
-        return gp_fail(path, "is a musl program; greenprof is built for glibc and cannot be loaded into it");
+    bool needs_musl = strstr(interpreter, "/ld-musl-") != NULL || strstr(path, "/ld-musl-") != NULL;
+    if (needs_musl && is_musl == NULL)
+        return gp_fail(path, "is a musl program; its objects are not listed");
+    if (is_musl != NULL)
+        *is_musl = needs_musl;
     return 0;
 }
 
@@ -120,7 +123,7 @@ static bool run_program_script_interpreter(int fd, char interpreter[PATH_MAX])
     return start[0] == '/';
 }
 
-static int run_program_check_file(const char *path, bool follow_script)
+static int run_program_check_file(const char *path, bool follow_script, bool *is_musl)
 {
     char interpreter[PATH_MAX];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -129,14 +132,14 @@ static int run_program_check_file(const char *path, bool follow_script)
     int status = run_program_check_rights(path, fd);
     bool script = status == 0 && run_program_script_interpreter(fd, interpreter);
     if (status == 0)
-        status = run_program_check_elf(path, fd);
+        status = run_program_check_elf(path, fd, is_musl);
     close(fd);
     if (status == 0 && script && follow_script)
-        return run_program_check_file(interpreter, false);
+        return run_program_check_file(interpreter, false, is_musl);
     return status;
 }
 
-int gp_run_check_program(const char *program)
+int gp_run_check_program(const char *program, bool *is_musl)
 {
     char path[PATH_MAX];
     int status = gp_run_find_program(program, path);
@@ -153,5 +156,5 @@ int gp_run_check_program(const char *program)
         gp_fail(program, "%s", strerror(directory ? EISDIR : EACCES));
         return status;
     }
-    return run_program_check_file(path, true);
+    return run_program_check_file(path, true, is_musl);
 }

@@ -168,7 +168,7 @@ static int runtimes_look_at_program(findings_t *findings, const char *program)
     int ends[2];
     if (gp_run_find_program(program, path) == EXIT_NOT_EXECUTABLE)
         return gp_fail(program, "is not a program");
-    if (gp_run_check_program(program) != 0)
+    if (gp_run_check_program(program, NULL) != 0)
         return EXIT_FAILURE;
     if (gp_run_find_program(program, path) != 0 || pipe2(ends, O_CLOEXEC) != 0)
         return gp_fail(program, "%s", strerror(errno));
