@@ -51,7 +51,7 @@ typedef struct gp_findings {
 //   trace:  number of the trace that is asked about; 0 = all.
 gp_findings_t *gp_explain(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace);
 
-// The same in a reading that has other takers too: begin -> the reading is read -> end, with the result of that.
+// The same in a reading that has other takers too: begin -> the reading is read -> end, with its result.
 // Returns NULL and errno.
 gp_explaining_t *gp_explain_begin(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace,
                                   gp_reading_t *reading);

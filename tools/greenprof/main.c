@@ -2,6 +2,7 @@
 #include <greenprof/prof.h>
 
 #include <errno.h>
+#include <getopt.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,7 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
     [GP_COMMAND_STATUS] = gp_command_status,
     [GP_COMMAND_TOP] = gp_command_top,
     [GP_COMMAND_SYMBOLIZE] = gp_command_symbolize,
+    [GP_COMMAND_MCP] = gp_command_mcp,
 };
 
 // A capture named '-' is standard input.
@@ -115,6 +117,12 @@ static int main_run(const gp_command_t *command, int argc, char **argv)
         gp_warn(command->name, "memory was short: functions may lack names and lines");
     gp_options_free(&arguments);
     return status;
+}
+
+int gp_command_call(int argc, char **argv)
+{
+    optind = 0; // getopt's, which has read another line
+    return main_run(gp_command_find(argv[0]), argc, argv);
 }
 
 // A capture, a process or a program in place of the command: its command is meant.
