@@ -33,7 +33,7 @@ static const tool_t tools[] = {
      "callers callees clock " PART, false, false},
     {"stacks", "Whole stacks with their microseconds: a flame graph's data, a line a stack.", GP_COMMAND_EXPORT,
      "--format=folded", "of", "by clock " PART, false, false},
-    {"diff", "What changed between two captures, and whether chance explains it.", GP_COMMAND_DIFF, "", "base of",
+    {"diff", "What changed between two captures, and whether chance explains it.", GP_COMMAND_DIFF, "--json", "base of",
      "by per sort rows restrict clock trace from to focus ignore", false, false},
     {"traces", "The traces in a capture, with their spans' figures.", GP_COMMAND_TRACE, "--json", "=list of",
      "sort rows", false, false},
