@@ -134,8 +134,8 @@ static const char *main_command_for(const char *word)
     if (end != NULL && strcmp(end, ".greenprof") == 0 && access(word, F_OK) == 0)
         return "report";
     struct stat status;
-    bool is_program = strchr(word, '/') != NULL && stat(word, &status) == 0 && S_ISREG(status.st_mode);
-    return is_program && access(word, X_OK) == 0 ? "run" : NULL;
+    bool is_program = stat(word, &status) == 0 && S_ISREG(status.st_mode) && access(word, X_OK) == 0;
+    return !is_program ? NULL : strchr(word, '/') != NULL ? "run" : "run ./";
 }
 
 static int main_unknown_command(const char *word)
@@ -143,7 +143,7 @@ static int main_unknown_command(const char *word)
     const char *command = main_command_for(word), *near = main_nearest_command(word);
     gp_say("greenprof: unknown command '%s'", word);
     if (command != NULL)
-        gp_say("; did you mean 'greenprof %s %s'?", command, word);
+        gp_say("; did you mean 'greenprof %s%s%s'?", command, command[strlen(command) - 1] == '/' ? "" : " ", word);
     else if (near != NULL)
         gp_say("; did you mean '%s'?", near);
     fputs("\nTry 'greenprof --help'.\n", stderr);
