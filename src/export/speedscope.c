@@ -61,7 +61,7 @@ static int speedscope_put_profile(speedscope_t *speedscope, const gp_report_coro
     gp_json_open(json, '{');
     gp_json_key_text(json, "type", "sampled");
     gp_json_key_text(json, "name", name);
-    gp_json_key_text(json, "unit", "none"); // with a unit of time the order would be one in time
+    gp_json_key_text(json, "unit", "nanoseconds"); // widths, not an order in time
     gp_json_key_uint(json, "startValue", 0);
     gp_json_key_uint(json, "endValue", of ? of->weight_ns : report->total_ns);
     gp_json_key(json, "samples");

@@ -3,7 +3,7 @@
 
 usage: test_diff.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
 """
-import collections, math, os, random, re, shutil, sys, unittest
+import collections, json, math, os, random, re, shutil, sys, unittest
 
 from support import Command, main, run
 
@@ -147,6 +147,22 @@ class Diff(Command):
         one = self.make("one", capture([([0x10], 1000000, 1, 0)] * 50))
         two = self.make("two", capture([([0x10], 1000000, 1, 0)] * 50, 2).replace("/opt/app/server 0102", "/srv/new/server 0908"))
         self.assertEqual(self.diff(one, two)["0x10"]["own"][:3], [100, 100, 0])
+
+    def test_json(self):
+        """The values are those of the table, to its digits; keys are those of doc/json.md."""
+        base, file = self.pair([([0x10, 0x20], 1000000, 2, 1)] * 30 + [([0x30], 1000000, 2, 1)] * 10, [([0x10, 0x20], 1000000, 2, 1)] * 20 + [([0x40], 2000000, 3, 1)] * 9)
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../doc/json.md"), encoding="utf-8") as document:
+            known = set(re.findall(r"`([a-z0-9_]+)`", document.read()))
+        for per in ("total", "none"):
+            said, table = json.loads(self.succeed("diff", base, file, "--per", per, "-n", "0", "--json")), self.diff(base, file, "--per", per)
+            self.assertEqual((said["version"], said["by"], said["base"]["file"], said["file"]["samples"]), (1, "function", base, 29))
+            self.assertEqual({row["function"].removeprefix("server+"): {"own": [round(row["own"][key], 2) for key in ("base", "file", "change", "error")],
+                              "own_sure": row["own"]["significant"], "total": [round(row["total"][key], 2) for key in ("base", "file", "change", "error")],
+                              "total_sure": row["total"]["significant"]} for row in said["rows"]}, table)
+            self.assertLessEqual({*said, *said["base"], *said["rows"][0], *said["rows"][0]["own"]}, known)
+        said = json.loads(self.succeed("diff", base, file, "--by", "stack", "-n", "1", "--json"))
+        self.assertEqual((said["by"], len(said["rows"]), "server+" in said["rows"][0]["stack"]), ("stack", 1, True))
+        self.expect(2, "which of them", "diff", base, file, "--json", "-o", self.path("x.html"))
 
     def test_sort_and_restrict(self):
         base = [([0x10, 0x90], 1000000, 1, 0)] * 50 + [([0x20, 0x90], 1000000, 1, 0)] * 40 + [([0x30], 1000000, 1, 0)] * 10

@@ -65,6 +65,12 @@ class Json(Command):
         self.assertEqual((said["version"], said["file"]), (1, self.capture))
         self.assertIsNone(said["cost"]["signal_ns"])  # it was not measured
 
+    def test_every_command_with_figures(self):
+        """Others write captures or other files, or say in words what they have done."""
+        none = set("run export flamegraph merge recover runtimes attach detach start stop dump symbolize ship view mcp help".split())
+        commands = set(re.findall(r"(?m)^  (\w+) ", self.succeed("--help")))
+        self.assertEqual({command for command in commands if "--json" not in self.succeed("help", command)}, none)
+
     def test_what_has_none(self):
         self.expect(2, "have no --json", "report", self.capture, "--json", "--callers", "x")
 

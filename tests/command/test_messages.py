@@ -177,6 +177,35 @@ class Misspelt(Command):
         for word, ours in (("/bin/true", "run"), (self.capture, "report"), ("123", "attach")):
             self.assertIn(f"unknown command '{word}'; did you mean 'greenprof {ours} {word}'?", self.said(word))
 
+    def test_guesses(self):
+        """Words of perf, py-spy, samply, async-profiler, pprof and strace: each works, or one sentence names the word here."""
+        with open(self.path("svc"), "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n")
+        os.chmod(self.path("svc"), 0o755)
+        FILE, PID = "test.greenprof", str(2**22 + 1)
+        works = ("report --help", "report -h", "help report", "--help report", "--help", "-h", "--version", f"report --sort cumulative {FILE}", f"report -s time {FILE}",
+                 f"report {FILE} --by thread", f"report {FILE} -n 5", f"export {FILE} -o a.pb.gz", f"flamegraph {FILE} -o a.svg", f"flamegraph {FILE} -o a.html",
+                 f"info {FILE}", f"explain {FILE}", f"export -f speedscope {FILE}", f"report {FILE} --clock wall", f"diff {FILE} {FILE} --json", "record --help")
+        for words in works:
+            self.assertEqual(run(*words.split(), cwd=self.directory).returncode, 0, words)
+        for words, named in {
+                "svc": "'greenprof run ./svc'", "./svc": "'greenprof run ./svc'", FILE: f"'greenprof report {FILE}'", PID: "greenprof attach", "top svc": "pgrep svc",
+                "attach -p svc": "pgrep svc", f"attach -p {PID}": "no such process", f"attach {PID} -d 10 -f flamegraph": "greenprof export", "top": "missing PID",
+                f"annotate {FILE}": "--source", f"stat {FILE}": "info", f"script {FILE}": "export", "list": "trace list", "version": "--version", "profile ./svc": "run",
+                "threads": "--by thread", f"lock {FILE}": "--by lock", f"why {FILE}": "explain", f"summary {FILE}": "explain", f"sched {FILE}": "--clock wall",
+                f"strace -p {PID}": "trace", f"collect -d 10 {PID}": "attach", f"open {FILE}": "view", f"report {FILE} --sort self": "tottime",
+                f"report {FILE} --sort total": "cumtime", f"report --stdio {FILE}": "report FILE", f"report --no-children {FILE}": "--sort tottime", f"report -g {FILE}": "--callers",
+                f"report --tree {FILE}": "view", f"report --top 5 {FILE}": "--rows", f"report -o x.html {FILE}": "> OUT", f"report {FILE} --requests": "--by request",
+                f"run -p {PID}": "attach PID", f"record --pid {PID}": "attach PID", "run -d 10 ./svc": "timeout", "run -f flamegraph ./svc": "export", "run -g ./svc": "always recorded",
+                "run --call-graph dwarf ./svc": "always recorded", "run -r 100 ./svc": "-F HZ", "run -c 100 ./svc": "-F HZ", "run -a": "attach", "run -e cycles ./svc": "--engine",
+                "run -o x.svg ./svc": "flamegraph", "run -o x.pb.gz ./svc": "export", f"export {FILE} -o x.png": "no format has the suffix", f"export {FILE}": "which --format?",
+                f"flamegraph {FILE} -f svg": "export", f"explain {FILE} --html": "view", "dump svc": "pgrep svc", f"trace {FILE}": "list or show", "completion bash": "--help"}.items():
+            result = run(*words.split(), cwd=self.directory)
+            self.assertNotEqual(result.returncode, 0, words)
+            self.assertEqual(result.stdout, "", words)
+            self.assertIn(named, result.stderr, words)
+            self.assertLessEqual(len(result.stderr.splitlines()), 3, words)
+
     def test_outputs_of_another_command(self):
         for name, words in (("x.svg", "'greenprof flamegraph FILE -o OUT.svg' makes a picture"), ("x.PNG", "flamegraph FILE -o OUT.svg' makes a picture"),
                             ("x.html", "'greenprof flamegraph FILE -o OUT.html' makes a page"), ("x.pb.gz", "'greenprof export FILE -o OUT.pb.gz' makes pprof")):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """greenprof start, stop, dump and status on running services: what is recorded is what they did meanwhile."""
+import json
 import os
 import signal
+import subprocess
 import time
 import unittest
 
-from support import EVENTLET, SERVICE, Capture, Case, Service, has_eventlet, main
+from support import EVENTLET, GREENPROF, SERVICE, Capture, Case, Service, has_eventlet, main
 
 END_EXIT, END_ASKED = 0, 6  # capture/format.h
 
@@ -33,6 +35,30 @@ class Switching(Case):
             self.assertEqual(capture.end, END_ASKED)
             self.assertEqual(capture.counters["signals"], capture.counters["samples"] + capture.drops)
             self.assertEqual(len(capture.samples), capture.counters["samples"])
+
+    def test_by_an_agent(self):
+        """greenprof mcp: what its tools say of a process is what it does."""
+        def call(name, **given):
+            request = {"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": {"name": name, "arguments": given}}
+            server.stdin.write(json.dumps(request) + "\n")
+            server.stdin.flush()
+            answer = json.loads(server.stdout.readline())
+            self.assertEqual(answer["id"], name)
+            self.assertFalse(answer["result"]["isError"], answer)
+            return answer["result"]["content"][0]["text"]
+        service = Service(self, SERVICE, "--stopped", "-o", "capture")
+        with subprocess.Popen([GREENPROF, "mcp", "--control", str(service.pid)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+            self.assertEqual(json.loads(call("status"))["state"], "stopped")
+            self.assertIn("recording to", call("start"))
+            burned = service.burn(600)
+            self.assertEqual(json.loads(call("status"))["state"], "recording")
+            rows = {row["function"]: row["total_ns"] / 1e9 for row in json.loads(call("report"))["rows"]}
+            for name, seconds in zip(("burn_a", "burn_b"), burned):
+                self.near(name, rows[name], seconds, 0.12, 0.01)
+            self.assertEqual(json.loads(call("explain"))["version"], 1)
+            self.assertTrue(json.loads(call("coroutines"))["coroutines"])
+            self.assertIn("stopped", call("stop"))
+        self.assertEqual((server.returncode, service.end()), (0, 0))
 
     def test_start_and_stop(self):
         service = Service(self, SERVICE, "--stopped", "-o", "capture")

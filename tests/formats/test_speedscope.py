@@ -24,7 +24,7 @@ class Shape(support.Files):
         group = json.loads(data)
         count = len(group["shared"]["frames"])
         for profile in group["profiles"]:
-            self.assertEqual((profile["type"], profile["unit"]), ("sampled", "none"))  # with a unit of time the order would be one in time
+            self.assertEqual((profile["type"], profile["unit"]), ("sampled", "nanoseconds"))
             self.assertEqual(len(profile["samples"]), len(profile["weights"]))
             self.assertEqual(profile["endValue"] - profile["startValue"], sum(profile["weights"]))
             self.assertTrue(all(stack and all(0 <= frame < count for frame in stack) for stack in profile["samples"]))

@@ -27,6 +27,11 @@ int gp_command_symbolize(const gp_arguments_t *arguments);
 int gp_command_ship(const gp_arguments_t *arguments);
 int gp_command_info(const gp_arguments_t *arguments);
 int gp_command_runtimes(const gp_arguments_t *arguments);
+int gp_command_mcp(const gp_arguments_t *arguments);
+
+// Run a command within another one. Tables are left behind: in a child that ends afterwards.
+//   argv: argv[0] is the name of a command.
+int gp_command_call(int argc, char **argv);
 
 // Print the help text of a command, made from the tables. Returns 0, or EXIT_FAILED when standard
 // output cannot be written.

@@ -2,6 +2,7 @@
 #include <greenprof/prof.h>
 
 #include <errno.h>
+#include <getopt.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,7 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
     [GP_COMMAND_STATUS] = gp_command_status,
     [GP_COMMAND_TOP] = gp_command_top,
     [GP_COMMAND_SYMBOLIZE] = gp_command_symbolize,
+    [GP_COMMAND_MCP] = gp_command_mcp,
 };
 
 // A capture named '-' is standard input.
@@ -117,6 +119,12 @@ static int main_run(const gp_command_t *command, int argc, char **argv)
     return status;
 }
 
+int gp_command_call(int argc, char **argv)
+{
+    optind = 0; // getopt's, which has read another line
+    return main_run(gp_command_find(argv[0]), argc, argv);
+}
+
 // A capture, a process or a program in place of the command: its command is meant.
 static const char *main_command_for(const char *word)
 {
@@ -126,8 +134,8 @@ static const char *main_command_for(const char *word)
     if (end != NULL && strcmp(end, ".greenprof") == 0 && access(word, F_OK) == 0)
         return "report";
     struct stat status;
-    bool is_program = strchr(word, '/') != NULL && stat(word, &status) == 0 && S_ISREG(status.st_mode);
-    return is_program && access(word, X_OK) == 0 ? "run" : NULL;
+    bool is_program = stat(word, &status) == 0 && S_ISREG(status.st_mode) && access(word, X_OK) == 0;
+    return !is_program ? NULL : strchr(word, '/') != NULL ? "run" : "run ./";
 }
 
 static int main_unknown_command(const char *word)
@@ -135,7 +143,7 @@ static int main_unknown_command(const char *word)
     const char *command = main_command_for(word), *near = main_nearest_command(word);
     gp_say("greenprof: unknown command '%s'", word);
     if (command != NULL)
-        gp_say("; did you mean 'greenprof %s %s'?", command, word);
+        gp_say("; did you mean 'greenprof %s%s%s'?", command, command[strlen(command) - 1] == '/' ? "" : " ", word);
     else if (near != NULL)
         gp_say("; did you mean '%s'?", near);
     fputs("\nTry 'greenprof --help'.\n", stderr);

@@ -156,6 +156,13 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                             .operands_min = 1,
                             .operands_max = 2,
                             .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_MCP] = {.name = "mcp",
+                        .synopsis = "FILE|PID...",
+                        .what = "answer an agent by the Model Context Protocol, on standard input and output",
+                        .missing = "missing FILE or PID",
+                        .operands_min = 1,
+                        .operands_max = 64,
+                        .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_HELP] = {.name = "help",
                          .synopsis = "[COMMAND]",
                          .what = "show the options of a command",
@@ -195,9 +202,11 @@ enum {
     SYMBOLIZE = GP_OPTION_OF(GP_COMMAND_SYMBOLIZE),
     SHIP = GP_OPTION_OF(GP_COMMAND_SHIP),
     EXPLAIN = GP_OPTION_OF(GP_COMMAND_EXPLAIN),
+    MCP = GP_OPTION_OF(GP_COMMAND_MCP),
     LIVE = EXPLAIN | ATTACH | DETACH | START | STOP | DUMP | STATUS | TOP | COROUTINES, // takes a PID
-    EVERY = EXPLAIN | RUN | READING | MERGE | RECOVER | INFO | TRACE | COROUTINES | ATTACH | DETACH | START | STOP |
-            DUMP | STATUS | TOP | SHIP | SYMBOLIZE | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
+    EVERY = EXPLAIN | MCP | RUN | READING | MERGE | RECOVER | INFO | TRACE | COROUTINES | ATTACH | DETACH | START |
+            STOP | DUMP | STATUS | TOP | SHIP | SYMBOLIZE | GP_OPTION_OF(GP_COMMAND_RUNTIMES) |
+            GP_OPTION_OF(GP_COMMAND_HELP),
 };
 
 const gp_option_t gp_options[] = {
@@ -256,6 +265,9 @@ const gp_option_t gp_options[] = {
              "last 6 minutes (--rotate 1m --keep 5)."},
     {RUN, 0, "control", NULL, FLAG(control), .setting = "CONTROL", .set_to = "1",
      .what = "Let recording be switched while the program runs: greenprof start, stop, dump, status and top."},
+    {MCP, 0, "control", NULL, FLAG(control),
+     .what = "Let the agent start, stop and dump the recording of the processes named; without, all that it can do is "
+             "read."},
     {RUN, 0, "stopped", NULL, FLAG(stopped), .setting = "CONTROL", .set_to = "stopped",
      .what = "The same, and record nothing before 'greenprof start PID' says so."},
     {RUN, 0, "follow", NULL, TEXT(follow), .setting = "FOLLOW", .choices = "programs|all|exec|none",
@@ -395,7 +407,8 @@ const gp_option_t gp_options[] = {
      .what = "CPU time, or the wall clock: on the CPU, off it, ready and parked, each marked by the "
              "last frame (default: what the capture was made for)."},
 
-    {READING | EXPLAIN | TRACE | COROUTINES | SYMBOLIZE | SHIP, 0, "symfs", "DIR", TEXTS(symfs), .hint = GP_HINT_FILE,
+    {READING | EXPLAIN | MCP | TRACE | COROUTINES | SYMBOLIZE | SHIP, 0, "symfs", "DIR", TEXTS(symfs),
+     .hint = GP_HINT_FILE,
      .what = "A directory that stands for the root directory of the profiled processes: of a container, /proc/PID/root "
              "or its unpacked image. Files that are not at their paths here, or are other builds, are looked for below "
              "it, and so are their debug files and /tmp/perf-PID.map."},
@@ -448,7 +461,8 @@ const gp_option_t gp_options[] = {
     {SHIP, 0, "bytes-per-second", "BYTES", NUMBER(bytes_per_second), .hi = INT64_MAX,
      .what = "At most that many bytes a second on average, to each destination; 0, the default, is any number."},
 
-    {EXPLAIN | REPORT | INFO, 'j', "json", NULL, FLAG(json), .what = "Write JSON: doc/json.md says what is in it."},
+    {EXPLAIN | REPORT | INFO | DIFF, 'j', "json", NULL, FLAG(json),
+     .what = "Write JSON: doc/json.md says what is in it."},
     {EXPLAIN, 0, "fail-on", "NAME>VALUE[,...]", TEXT(fail_on),
      .what = "Exit with status 3 where one of these holds, for tests: victim>1s, what others waited for long slices; "
              "p99>250ms, the latency of requests; findings>0, but for what the machine did; a kind of finding, by what "

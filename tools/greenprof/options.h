@@ -35,6 +35,7 @@ typedef enum gp_command_id {
     GP_COMMAND_SHIP,
     GP_COMMAND_VIEW,
     GP_COMMAND_EXPLAIN,
+    GP_COMMAND_MCP,
     GP_COMMAND_HELP,
     GP_COMMAND_COUNT,
 } gp_command_id_t;

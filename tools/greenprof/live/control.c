@@ -50,7 +50,8 @@ int gp_control_parse_pid(const gp_arguments_t *arguments, pid_t *pid)
 {
     uint64_t number;
     if (!gp_parse_number(arguments->operands[0], 1, INT32_MAX, &number))
-        return gp_usage_error(arguments->command->name, "'%s' is no process id", arguments->operands[0]);
+        return gp_usage_error(arguments->command->name, "'%s' is no process id; 'pgrep %s' finds those of a name",
+                              arguments->operands[0], arguments->operands[0]);
     *pid = (pid_t)number;
     return 0;
 }

@@ -16,6 +16,7 @@
 #include "page/html.h"
 #include "print.h"
 #include "report/report_words.h"
+#include "report_json.h"
 #include "row_limits.h"
 #include "store/store.h"
 
@@ -50,6 +51,8 @@ static int diff_check(const gp_arguments_t *arguments)
     if (status == 0 && arguments->operand_count == 1 && !diff_is_chosen(&arguments->base_choice))
         status = gp_usage_error("diff", "with one FILE, a --base- option must say what it is "
                                         "compared with");
+    if (status == 0 && arguments->output != NULL && arguments->json)
+        status = gp_usage_error("diff", "--json and -o: which of them?");
     if (status == 0 && arguments->output != NULL && gp_exporter_has_suffix(arguments->output) &&
         gp_exporter_of_file(arguments->output) != gp_exporter_find("html"))
         status = gp_usage_error("diff", "%s: a page is written as .html", arguments->output);
@@ -227,6 +230,16 @@ static int diff_print_table(const gp_diff_t *diff, const gp_arguments_t *argumen
     sorting_by = diff_order_of(arguments);
     if (count > 0)
         qsort(rows, count, sizeof(*rows), diff_compare);
+    if (diff->json != NULL) {
+        gp_diff_json_begin(diff, "function", sorting_by);
+        count = gp_report_json_restrict(restrictions, rows, count, diff_name_of, diff);
+        for (size_t i = 0; i < count; i++)
+            gp_diff_json_function(diff->json, &diff->functions[rows[i]]);
+        gp_diff_json_end(diff->json);
+        free(rows);
+        return 0;
+    }
+    gp_diff_print_header(diff);
     printf("   Ordered by: %s\n", sorting_by);
     count = gp_restrictions_apply(restrictions, rows, count, diff_name_of, diff);
     printf("\n%-36s  %s\n", "own: base     file   change    error",
@@ -255,8 +268,6 @@ static int diff_show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_row_li
     if (result == 0 && of_stacks)
         result = gp_diff_print_stacks(diff, diff_order_of(arguments), restrictions);
     if (result == 0 && !of_stacks)
-        gp_diff_print_header(diff);
-    if (result == 0 && !of_stacks)
         result = diff_print_table(diff, arguments, restrictions);
     if (result < 0)
         return gp_fail("diff", "not enough memory");
@@ -268,7 +279,8 @@ static int diff_show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_row_li
 int gp_command_diff(const gp_arguments_t *arguments)
 {
     const char *per = arguments->per ? arguments->per : "total";
-    gp_diff_t diff = {.unit = diff_unit_of(per)};
+    gp_json_t json = {.out = stdout};
+    gp_diff_t diff = {.unit = diff_unit_of(per), .json = arguments->json ? &json : NULL};
     gp_restriction_list_t list = {0};
     gp_arguments_t base = *arguments;
     int count = arguments->operand_count, status = diff_check(arguments);

@@ -9,6 +9,7 @@
 
 #include "base/index.h"
 #include "base/memory.h"
+#include "export/write/json_text.h"
 #include "input.h"
 #include "report/report_options.h"
 #include "row_limits.h"
@@ -48,6 +49,7 @@ typedef struct gp_diff {
     size_t function_count, function_capacity;
     gp_index_t function_index;
     size_t comparisons; // how many were made: each of them may be wrong by chance
+    gp_json_t *json;    // NULL = text
     double z_critical;  // larger ones are not explained by chance, 95 % sure of all together
 } gp_diff_t;
 
@@ -66,6 +68,12 @@ gp_change_t gp_diff_change(const gp_diff_t *diff, const gp_weights_t weights[GP_
 // The head of a text, and the numbers of one change.
 void gp_diff_print_header(const gp_diff_t *diff);
 void gp_diff_print_change(const gp_change_t *change);
+
+// The same as JSON: begin, rows, end.
+void gp_diff_json_begin(const gp_diff_t *diff, const char *by, const char *order);
+void gp_diff_json_function(gp_json_t *json, const gp_diff_function_t *function);
+void gp_diff_json_change(gp_json_t *json, const char *key, const gp_change_t *change);
+void gp_diff_json_end(gp_json_t *json);
 
 // After gp_diff_compare(): compare whole stacks instead of functions, and print them. Returns 0 or -ENOMEM.
 int gp_diff_print_stacks(gp_diff_t *diff, const char *order, gp_row_limits_t restrictions);

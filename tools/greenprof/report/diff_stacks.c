@@ -8,6 +8,7 @@
 
 #include "diff.h"
 #include "print.h"
+#include "report_json.h"
 
 enum { NAME_SIZE = 4096, FRAMES_SHOWN = 8 };
 
@@ -102,13 +103,34 @@ static const char *diff_stacks_name_of(const void *context, uint32_t row)
     return ((const stack_t *)context)[row].name;
 }
 
-static int diff_stacks_print(const stacks_t *stacks, gp_row_limits_t restrictions)
+static void diff_stacks_json(gp_json_t *json, const stack_t *stack)
+{
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "stack", stack->name);
+    gp_diff_json_change(json, "own", &stack->change);
+    gp_json_close(json, '}');
+    gp_json_line(json);
+}
+
+static int diff_stacks_print(const stacks_t *stacks, const char *order, gp_row_limits_t restrictions)
 {
     uint32_t *rows = calloc(stacks->count + 1, sizeof(*rows));
     if (rows == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < stacks->count; i++)
         rows[i] = i;
+    gp_json_t *json = stacks->diff->json;
+    if (json != NULL) {
+        size_t shown = gp_report_json_restrict(restrictions, rows, stacks->count, diff_stacks_name_of, stacks->items);
+        gp_diff_json_begin(stacks->diff, "stack", order);
+        for (size_t i = 0; i < shown; i++)
+            diff_stacks_json(json, &stacks->items[rows[i]]);
+        gp_diff_json_end(json);
+        free(rows);
+        return 0;
+    }
+    gp_diff_print_header(stacks->diff);
+    printf("   Ordered by: %s\n", order);
     size_t count = gp_restrictions_apply(restrictions, rows, stacks->count, diff_stacks_name_of, stacks->items);
     printf("\n%-36s stack, innermost first\n", "    base     file   change    error");
     for (size_t i = 0; i < count; i++) {
@@ -130,11 +152,8 @@ int gp_diff_print_stacks(gp_diff_t *diff, const char *order, gp_row_limits_t res
     int result = diff_stacks_fill(&stacks, diff);
     if (result == 0 && stacks.count > 0)
         qsort(stacks.items, stacks.count, sizeof(*stacks.items), diff_stacks_compare);
-    if (result == 0) {
-        gp_diff_print_header(diff);
-        printf("   Ordered by: %s\n", order);
-        result = diff_stacks_print(&stacks, restrictions);
-    }
+    if (result == 0)
+        result = diff_stacks_print(&stacks, order, restrictions);
     free(stacks.items);
     gp_index_free(&stacks.index);
     gp_arena_free(&stacks.arena);

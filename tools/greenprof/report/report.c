@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "message.h"
+#include "nearest.h"
 #include "print.h"
 #include "report_json.h"
 #include "row_limits.h"
@@ -32,9 +33,11 @@ static int report_set_sorts(gp_sorts_t *sorts, const char *keys, bool of_groups)
     int status = copy != NULL ? 0 : gp_fail("command line", "%s", strerror(ENOMEM));
     for (char *key = status == 0 ? strtok_r(copy, ",", &save) : NULL; key != NULL && status == 0;
          key = strtok_r(NULL, ",", &save)) {
+        const char *meaning = gp_nearest_meaning("sort", key);
         const gp_sort_key_t *found = of_groups ? gp_group_sort_key_find(key) : gp_sort_key_find(key);
         if (found == NULL)
-            status = gp_usage_error("report", "--sort %s: unknown or ambiguous key (known:%s)", key,
+            status = gp_usage_error("report", "--sort %s: unknown or ambiguous key%s%s (known:%s)", key,
+                                    meaning != NULL ? "; did you mean " : "", meaning != NULL ? meaning : "",
                                     report_known_keys(text, sizeof(text), of_groups));
         else if (sorts->count == GP_SORTS_MAX)
             status = gp_usage_error("report", "--sort %s: more than %d keys", keys, GP_SORTS_MAX);
