@@ -92,7 +92,7 @@ class Threads(Emulated):
 
 
 class Machines(Emulated):
-    MACHINE_AT = 56  # src/capture/format.h
+    MACHINE_AT, CHECKSUM_AT = 56, 120  # src/capture/format.h
 
     def test_another_machine_is_refused(self):
         run = self.profile([build("coroutines", ["runtimes/shape_program.c", "runtimes/ucontext.c"], "-DSHARES_STATUS=0"), 0.1, 10])
@@ -101,6 +101,8 @@ class Machines(Emulated):
             self.assertEqual(struct.unpack("<I", capture.read(4))[0], 183)
             capture.seek(self.MACHINE_AT)
             capture.write(struct.pack("<I", 243))
+            capture.seek(self.CHECKSUM_AT)
+            capture.write(bytes(8))  # none
         done = check.greenprof("report", run.output)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"is of a machine that this greenprof does not know", done.stderr)
