@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Compiler settings that every target of the project shares.
+# Sources of one processor have its name: NAME_${GREENPROF_ARCH}.c.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(GREENPROF_ARCH aarch64)
+else()
+  set(GREENPROF_ARCH x86_64)
+endif()
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_EXTENSIONS ON)
 set(CMAKE_CXX_STANDARD 17)

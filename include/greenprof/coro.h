@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__GNUC__) && !defined(__clang__)
 // A call of it goes past the procedure linkage table.
 #define PROF_DIRECT __attribute__((noplt))
 #else

@@ -3,12 +3,14 @@
 // function ends it. Interposed, so that an unchanged program is covered. GNU Pth, PCL and others switch through these
 // as well.
 //
-// Source: glibc sysdeps/unix/sysv/linux/x86_64/{makecontext,swapcontext,__start_context}; runtimes.md's main table.
+// Source: glibc sysdeps/unix/sysv/linux/{x86_64,aarch64}/{makecontext,swapcontext,__start_context}; runtimes.md's main
+// table.
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <ucontext.h>
 
+#include "base/arch.h"
 #include "collect/sampling_signal.h"
 #include "coro/announce.h"
 #include "coro/threads.h"
@@ -27,11 +29,7 @@ uintptr_t gp_ucontext_start_context;
 
 static uintptr_t ucontext_saved_sp(const ucontext_t *context)
 {
-#if defined(__x86_64__)
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
-#elif defined(__aarch64__)
-    return (uintptr_t)context->uc_mcontext.sp;
-#endif
+    return gp_arch_sp(context);
 }
 
 static void ucontext_announce_early(const ucontext_t *context, uintptr_t sp)
@@ -110,21 +108,20 @@ void gp_ucontext_ended(const ucontext_t *link)
     gp_hook_ends(thread, self, id, sp);
 }
 
-#if defined(__x86_64__)
 // Frames are looked up by return address - 1; both routines are shorter than 32 bytes.
 static void ucontext_add_entries(void)
 {
     gp_unwind_entry_add(gp_ucontext_start_context - 1, gp_ucontext_start_context + 32);
     gp_unwind_entry_add((uintptr_t)gp_ucontext_return - 1, (uintptr_t)gp_ucontext_return + 32);
 }
-#endif
 
 // Let the entry function return through our stub. glibc put the address of its __start_context there.
 static void ucontext_hook_return(ucontext_t *context)
 {
-#if defined(__x86_64__)
-    uintptr_t *slot = (uintptr_t *)ucontext_saved_sp(context);
+    uintptr_t *slot = gp_arch_return_slot(context);
     static _Atomic bool entry_known;
+    if (gp_arch_guards_returns())
+        return;
     if (gp_ucontext_start_context == 0) {
         Dl_info info;
         if (dladdr((void *)*slot, &info) == 0 || info.dli_fbase == NULL)
@@ -137,9 +134,6 @@ static void ucontext_hook_return(ucontext_t *context)
         !atomic_exchange_explicit(&entry_known, true, memory_order_relaxed))
         ucontext_add_entries();
     *slot = (uintptr_t)gp_ucontext_return;
-#else
-    (void)context;
-#endif
 }
 
 __thread const gp_hook_maker_t *gp_hook_maker;

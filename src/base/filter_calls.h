@@ -27,6 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/arch.h"
+
 enum gp_seccomp_need {
     GP_CALL_VITAL,    // a process that is profiled cannot go on without it
     GP_CALL_ALLOWED,  // attaching needs it; may fail afterwards
@@ -42,6 +44,7 @@ enum { GP_CALL_FD = INT_MAX, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
 
 // clang-format off
 #define GP_FILTER_CALLS(CALL) \
+    GP_ARCH_FILTER_CALLS(CALL) \
     CALL(ALLOWED, openat, (uint64_t)AT_FDCWD, GP_CALL_POINTER, O_RDONLY | O_CLOEXEC, 0, 0, 0) \
     CALL(ALLOWED, openat, (uint64_t)AT_FDCWD, GP_CALL_POINTER, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, 0, 0) \
     CALL(ALLOWED, read, GP_CALL_FD, GP_CALL_POINTER, GP_CALL_BYTES, 0, 0, 0) \
@@ -73,9 +76,7 @@ enum { GP_CALL_FD = INT_MAX, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(ALLOWED, recvmsg, GP_CALL_FD, GP_CALL_POINTER, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC, 0, 0, 0) \
     CALL(ALLOWED, sendmsg, GP_CALL_FD, GP_CALL_POINTER, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0) \
     CALL(ALLOWED, getsockopt, GP_CALL_FD, SOL_SOCKET, SO_PEERCRED, GP_CALL_POINTER, GP_CALL_POINTER, 0) \
-    CALL(ALLOWED, poll, GP_CALL_POINTER, 1, 0, 0, 0, 0) \
     CALL(VITAL, gettid, 0, 0, 0, 0, 0, 0) \
-    CALL(SPARED, access, GP_CALL_POINTER, 0, 0, 0, 0, 0) \
     CALL(SPARED, brk, 0, 0, 0, 0, 0, 0) \
     CALL(SPARED, capget, GP_CALL_POINTER, GP_CALL_POINTER, 0, 0, 0, 0) \
     CALL(VITAL, clock_gettime, CLOCK_MONOTONIC, GP_CALL_POINTER, 0, 0, 0, 0) \
@@ -130,8 +131,6 @@ enum { GP_CALL_FD = INT_MAX, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(SPARED, prlimit64, 0, RLIMIT_STACK, 0, GP_CALL_POINTER, 0, 0) \
     CALL(SPARED, process_vm_readv, 0, GP_CALL_POINTER, 1, GP_CALL_POINTER, 1, 0) \
     CALL(SPARED, pwrite64, GP_CALL_FD, GP_CALL_POINTER, GP_CALL_BYTES, 0, 0, 0) \
-    CALL(ALLOWED, readlink, GP_CALL_POINTER, GP_CALL_POINTER, GP_CALL_BYTES, 0, 0, 0) \
-    CALL(SPARED, rename, GP_CALL_POINTER, GP_CALL_POINTER, 0, 0, 0, 0) \
     CALL(ALLOWED, renameat, GP_CALL_FD, GP_CALL_POINTER, GP_CALL_FD, GP_CALL_POINTER, 0, 0) \
     CALL(SPARED, restart_syscall, 0, 0, 0, 0, 0, 0) \
     CALL(ALLOWED, rseq, GP_CALL_POINTER, 32, 0, 0, 0, 0) \
@@ -151,7 +150,6 @@ enum { GP_CALL_FD = INT_MAX, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(SPARED, timer_delete, 0, 0, 0, 0, 0, 0) \
     CALL(SPARED, timer_settime, 0, 0, GP_CALL_POINTER, 0, 0, 0) \
     CALL(SPARED, uname, GP_CALL_POINTER, 0, 0, 0, 0, 0) \
-    CALL(SPARED, unlink, GP_CALL_POINTER, 0, 0, 0, 0, 0) \
     CALL(SPARED, unlinkat, GP_CALL_FD, GP_CALL_POINTER, 0, 0, 0, 0) \
     CALL(SPARED, wait4, 0x7fffffff, 0, __WCLONE, 0, 0, 0)
 // clang-format on

@@ -10,35 +10,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-#define GP_WORD_COMPARE(instruction, condition, word, value)                                                           \
-    ({                                                                                                                 \
-        bool is_so;                                                                                                    \
-        __asm__(instruction " %2, %1" : "=@cc" condition(is_so) : "m"(*(word)), "qe"(value) : "cc");                   \
-        is_so;                                                                                                         \
-    })
-#endif
+#include "base/arch.h"
 
 static inline bool gp_word_is(const _Atomic uint64_t *word, uint64_t value)
 {
-#ifdef GP_WORD_COMPARE
-    return GP_WORD_COMPARE("cmpq", "e", word, value);
+#ifdef GP_ARCH_IS
+    return GP_ARCH_IS(word, value);
 #else
     return atomic_load_explicit(word, memory_order_relaxed) == value;
 #endif
 }
 
 // The same for a word that is a pointer: gp_word_is_pointer(const _Atomic(T *) *word, T *value)
-#ifdef GP_WORD_COMPARE
-#define gp_word_is_pointer(word, value) GP_WORD_COMPARE("cmpq", "e", word, value)
+#ifdef GP_ARCH_IS
+#define gp_word_is_pointer(word, value) GP_ARCH_IS(word, value)
 #else
 #define gp_word_is_pointer(word, value) (atomic_load_explicit(word, memory_order_relaxed) == (value))
 #endif
 
 static inline bool gp_word_is_below(const _Atomic uint64_t *word, uint64_t value)
 {
-#ifdef GP_WORD_COMPARE
-    return GP_WORD_COMPARE("cmpq", "b", word, value);
+#ifdef GP_ARCH_IS
+    return GP_ARCH_IS_BELOW(word, value);
 #else
     return atomic_load_explicit(word, memory_order_relaxed) < value;
 #endif
@@ -46,8 +39,8 @@ static inline bool gp_word_is_below(const _Atomic uint64_t *word, uint64_t value
 
 static inline bool gp_word32_is(const _Atomic uint32_t *word, uint32_t value)
 {
-#ifdef GP_WORD_COMPARE
-    return GP_WORD_COMPARE("cmpl", "e", word, value);
+#ifdef GP_ARCH_IS
+    return GP_ARCH_IS_32(word, value);
 #else
     return atomic_load_explicit(word, memory_order_relaxed) == value;
 #endif
@@ -55,8 +48,8 @@ static inline bool gp_word32_is(const _Atomic uint32_t *word, uint32_t value)
 
 static inline bool gp_word8_is(const _Atomic uint8_t *word, uint8_t value)
 {
-#ifdef GP_WORD_COMPARE
-    return GP_WORD_COMPARE("cmpb", "e", word, value);
+#ifdef GP_ARCH_IS
+    return GP_ARCH_IS_8(word, value);
 #else
     return atomic_load_explicit(word, memory_order_relaxed) == value;
 #endif
@@ -64,8 +57,8 @@ static inline bool gp_word8_is(const _Atomic uint8_t *word, uint8_t value)
 
 static inline bool gp_word_is_true(const _Atomic bool *word)
 {
-#ifdef GP_WORD_COMPARE
-    return GP_WORD_COMPARE("cmpb", "ne", word, (uint8_t)0);
+#ifdef GP_ARCH_IS
+    return GP_ARCH_IS_TRUE(word);
 #else
     return atomic_load_explicit(word, memory_order_relaxed);
 #endif
@@ -74,9 +67,9 @@ static inline bool gp_word_is_true(const _Atomic bool *word)
 // Add to a word that this thread alone writes to.
 static inline void gp_word_add(_Atomic uint64_t *word, uint64_t amount)
 {
-#ifdef GP_WORD_COMPARE
-    __asm__("addq %1, %0" : "+m"(*word) : "re"(amount) : "cc");
+#ifdef GP_ARCH_IS
+    GP_ARCH_ADD(word, amount);
 #else
-    atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + amount, memory_order_relaxed);
+    atomic_fetch_add_explicit(word, amount, memory_order_relaxed);
 #endif
 }

@@ -6,12 +6,16 @@
 #include <stdbool.h>
 #include <sys/syscall.h>
 
-#if defined(__x86_64__)
-
 // System calls that end with EINTR in spite of SA_RESTART, with nothing done. Source: signal(7).
 static inline bool gp_is_wait_call(long number)
 {
     switch (number) {
+#ifdef SYS_poll // not among the numbers that newer architectures have in common
+    case SYS_poll:
+    case SYS_select:
+    case SYS_epoll_wait:
+    case SYS_pause:
+#endif
     case SYS_read: // of a socket with a timeout, as those that follow
     case SYS_write:
     case SYS_readv:
@@ -29,14 +33,10 @@ static inline bool gp_is_wait_call(long number)
     case SYS_recvmsg:
     case SYS_sendmmsg:
     case SYS_recvmmsg:
-    case SYS_poll:
     case SYS_ppoll:
-    case SYS_select:
     case SYS_pselect6:
-    case SYS_epoll_wait:
     case SYS_epoll_pwait:
     case 441: // epoll_pwait2
-    case SYS_pause:
     case SYS_rt_sigsuspend:
     case SYS_rt_sigtimedwait:
     case SYS_nanosleep:
@@ -56,5 +56,3 @@ static inline bool gp_is_wait_call(long number)
         return false;
     }
 }
-
-#endif

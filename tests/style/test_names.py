@@ -9,11 +9,14 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 FOLDERS = ("src", "runtime-hooks", "tools/greenprof")
 FUNCTION = re.compile(r"^((?:[A-Za-z_][\w]*[\s*]+)+)([A-Za-z_]\w*)\((?:[^;{}()]|\([^;{}()]*\))*\)\s*(?:__attribute__[^\n]*)?\n\{", re.MULTILINE)
 TYPE = re.compile(r"^(?:typedef )?(?:struct|union|enum) (gp_\w+)\s*\{", re.MULTILINE)
+MACHINES = ("src", "runtime-hooks", "include", "tools")
+MACHINE_TEST = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b.*\b__(?:x86_64|amd64|aarch64|arm|i386)__", re.MULTILINE)
+MACHINE_FILE = re.compile(r"(?:^|_)arch(?:_\w+)?$|_(?:x86_64|aarch64)$")
 MACHINE = re.compile(r"_(x86_64|aarch64|dlfo|snapshot|openssl|own)$")
 
 
-def sources(suffixes):
-    for folder in FOLDERS:
+def sources(suffixes, folders=FOLDERS):
+    for folder in folders:
         for place, _, names in os.walk(os.path.join(ROOT, folder)):
             for name in sorted(names):
                 if name.endswith(suffixes):
@@ -35,7 +38,7 @@ def modules(path):
     have one name."""
     folder, name = os.path.split(os.path.splitext(path)[0])
     name = name.lstrip("_")
-    return name + "_", os.path.basename(folder).replace("-", "_") + "_"
+    return name + "_", MACHINE.sub("", name) + "_", os.path.basename(folder).replace("-", "_") + "_"
 
 
 class Names(unittest.TestCase):
@@ -59,6 +62,10 @@ class Names(unittest.TestCase):
             for name in TYPE.findall(text):
                 places[name].add(path)
         self.assertEqual({name: sorted(files) for name, files in places.items() if len(files) > 1}, {})
+
+    def test_machines_have_files_of_their_own(self):
+        self.assertEqual([path for path, text in sources((".c", ".h", ".S", ".inc", ".cc"), MACHINES) if MACHINE_TEST.search(text)
+                          and not MACHINE_FILE.search(os.path.splitext(os.path.basename(path))[0])], [])
 
 
 if __name__ == "__main__":

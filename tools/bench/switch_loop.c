@@ -19,11 +19,6 @@ enum {
     STACK_BYTES = 64 << 10,
     WORK_STEPS = 140,
     SAVED_WORDS = 20, // at least what bench_swap() restores
-#if defined(__aarch64__)
-    ENTRY_WORD = 11, // x30
-#else
-    ENTRY_WORD = 6, // popped by `ret`
-#endif
 };
 
 static void *home, *other;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "base/descriptors.h"
 #include "coro/registry.h"
 #include "greenlet/greenlet_map.h"
@@ -83,8 +84,6 @@ void gp_greenlet_find_state(gp_py_t *current)
     if (gp_thread_self != NULL) // an event of exact mode looks at the state from now on
         atomic_store_explicit(&gp_thread_self->exact_ready, NULL, memory_order_relaxed);
 }
-
-#if defined(__x86_64__)
 
 // Member functions that return an object: the caller says where it goes. Source: the psABI, and the Itanium C++ ABI.
 typedef void *g_switch_t(void *result, void *native);
@@ -215,13 +214,6 @@ __attribute__((noinline, cold)) static void *greenlet_native_switch_timed(void *
     return theirs(result, native);
 }
 
-static inline uintptr_t greenlet_native_stack_pointer(void)
-{
-    uintptr_t sp;
-    __asm__("movq %%rsp, %0" : "=r"(sp));
-    return sp;
-}
-
 static inline bool greenlet_native_switch_plainly(void **native, gp_py_t *to)
 {
     if (!gp_word32_is(&gp_switch_special, 0) || native[start_word] == NULL || greenlet_native_current() == NULL)
@@ -231,7 +223,7 @@ static inline bool greenlet_native_switch_plainly(void **native, gp_py_t *to)
         return false;
     if (__builtin_expect(gp_hook_cost_is_next(), 0))
         timed_since = gp_ticks_counter();
-    return gp_plain_switch(state, to, greenlet_native_stack_pointer());
+    return gp_plain_switch(state, to, gp_arch_stack_pointer());
 }
 
 // These functions have nothing left to do after a switch: none of their frames stays on the suspended stack. Common
@@ -330,6 +322,8 @@ static bool greenlet_native_find_words(gp_py_t *main, gp_py_t *other)
 bool gp_greenlet_find_switch(const void *in_module, gp_py_t *main, gp_py_t *other)
 {
     size_t size;
+    if (!GP_ARCH_RESULT_IS_ARGUMENT)
+        return false;
     void *of_main = greenlet_native_symbol_in(in_module, "_ZN8greenlet12MainGreenlet8g_switchEv", &size);
     void *of_other = greenlet_native_symbol_in(in_module, "_ZN8greenlet12UserGreenlet8g_switchEv", &size);
     void *stub = greenlet_native_symbol_in(in_module, "_ZN8greenlet12UserGreenlet13g_initialstubEPv", &size);
@@ -355,18 +349,3 @@ bool gp_greenlet_see_switches(void)
         greenlet_native_put_back();
     return replaced;
 }
-
-#else
-
-bool gp_greenlet_find_switch(const void *in_module, gp_py_t *main, gp_py_t *other)
-{
-    (void)in_module, (void)main, (void)other;
-    return false;
-}
-
-bool gp_greenlet_see_switches(void)
-{
-    return false;
-}
-
-#endif

@@ -8,13 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOB_DAT = R_X86_64_GLOB_DAT };
-#elif defined(__aarch64__)
-enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOB_DAT = R_AARCH64_GLOB_DAT };
-#else
-#error "which relocations are a call's?"
-#endif
+#include "base/arch.h"
 
 typedef struct module {
     uintptr_t inside; // an address that it holds
@@ -88,7 +82,7 @@ static size_t redirect_in(const module_t *module, const ElfW(Rela) * relocations
         return 0;
     for (size_t i = 0; i < bytes / sizeof(*relocations); i++) {
         uint64_t type = ELF64_R_TYPE(relocations[i].r_info);
-        if (type != JUMP_SLOT && type != GLOB_DAT)
+        if (type != GP_ARCH_JUMP_SLOT && type != GP_ARCH_GLOBAL_SLOT)
             continue;
         const char *name = names + symbols[ELF64_R_SYM(relocations[i].r_info)].st_name;
         for (size_t j = 0; j < count; j++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "capture/read/reader.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,6 +71,12 @@ static int reader_check_header(reader_t *reader, const gp_file_header_t *header)
                  "was written by a newer greenprof: it needs features that this one does not know "
                  "(0x%" PRIx64 ")",
                  unknown);
+        return -EINVAL;
+    }
+    if (header->elf_machine != EM_X86_64 && header->elf_machine != EM_AARCH64) {
+        snprintf(reader->error, GP_READER_ERROR_SIZE,
+                 "is of a machine that this greenprof does not know: ELF's number for it is %" PRIu32,
+                 header->elf_machine);
         return -EINVAL;
     }
     if (header->header_bytes < sizeof(*header) || header->header_bytes > 65536 || header->header_bytes % 8 != 0)

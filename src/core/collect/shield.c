@@ -59,15 +59,13 @@ static void shield_note(int number, bool is_in)
         atomic_fetch_and_explicit(&shielded, ~shield_bit(number), memory_order_relaxed);
 }
 
-#if defined(__x86_64__)
-
 static void (*restorers[SIGNALS + 1])(void); // of actions that were there before greenprof was; NULL = as it is
 
 // Its handler returns by our way, too, which notes where to: held_back.h.
 static void shield_change_return(int number, gp_kernel_action_t *action, bool is_in)
 {
     bool is_ours = action->restorer == gp_restart_restorer;
-    if (is_in && !is_ours) {
+    if (is_in && !is_ours && GP_ARCH_RETURNS_BY_US) {
         restorers[number] = action->restorer;
         action->restorer = gp_restart_restorer;
     } else if (!is_in && is_ours && restorers[number] != NULL) {
@@ -76,15 +74,6 @@ static void shield_change_return(int number, gp_kernel_action_t *action, bool is
     if (!is_in)
         restorers[number] = NULL;
 }
-
-#else
-
-static void shield_change_return(int number, gp_kernel_action_t *action, bool is_in)
-{
-    (void)number, (void)action, (void)is_in;
-}
-
-#endif
 
 // Put `bit` into the mask of an action, or take it out. Another thread may install an action meanwhile: the next try
 // starts from that action.

@@ -117,10 +117,8 @@ static enum stack_state waiting_stack_look_at_stack(prof_coro_t *coro, const wai
         at = wait->regs.sp - sizeof(word);
     if (!gp_peek(at, &word, sizeof(word))) // or the kernel lets no memory be read at all
         return gp_peek((uintptr_t)&at, &word, sizeof(word)) ? STACK_UNMAPPED : STACK_KEPT;
-#if defined(__x86_64__)
-    if (knows_place && waiting_stack_is_of_stubs(coro) && word != wait->regs.pc)
+    if (GP_ARCH_PC_BELOW_STACK && knows_place && waiting_stack_is_of_stubs(coro) && word != wait->regs.pc)
         return STACK_OVERWRITTEN;
-#endif
     return STACK_KEPT;
 }
 

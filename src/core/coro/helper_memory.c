@@ -6,12 +6,14 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "base/page.h"
+
 #ifndef MADV_POPULATE_READ // Linux 5.14, glibc 2.35
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { PAGE_BYTES = 4096, OWN_MAPS_MAX = 4096 };
+enum { OWN_MAPS_MAX = 4096 };
 
 // Mappings, as far as there is room: the list is for gp_own_unlock() alone.
 static struct {
@@ -74,10 +76,10 @@ void *gp_own_map(size_t bytes)
 
 void *gp_own_map_apart(size_t bytes)
 {
-    size_t room = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES, all = room + 2 * (size_t)PAGE_BYTES;
+    size_t page = gp_page_bytes(), room = gp_page_round_up(bytes), all = room + 2 * page;
     unsigned char *memory = helper_memory_map_untouched(all);
-    if (memory == NULL || mprotect(memory + PAGE_BYTES, room, PROT_READ | PROT_WRITE) == 0)
-        return memory != NULL ? memory + PAGE_BYTES : NULL;
+    if (memory == NULL || mprotect(memory + page, room, PROT_READ | PROT_WRITE) == 0)
+        return memory != NULL ? memory + page : NULL;
     gp_own_unmap(memory, all);
     return NULL;
 }
@@ -85,8 +87,8 @@ void *gp_own_map_apart(size_t bytes)
 void gp_own_touch(void *memory, size_t bytes, bool is_written)
 {
     int error = errno;
-    uintptr_t first = ((uintptr_t)memory + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
-    uintptr_t end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(PAGE_BYTES - 1);
+    uintptr_t first = gp_page_round_up((uintptr_t)memory);
+    uintptr_t end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(gp_page_bytes() - 1);
     if (first < end)
         madvise((void *)first, end - first, is_written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
     errno = error;

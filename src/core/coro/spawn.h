@@ -73,9 +73,5 @@ gp_spawn_site_t *gp_spawn_site_at(uint32_t number);
 static inline __attribute__((always_inline)) gp_park_t gp_spawn_caller(void)
 {
     const uintptr_t *frame = __builtin_frame_address(0);
-#if defined(__x86_64__)
-    return (gp_park_t){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
-#else
-    return (gp_park_t){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)frame, .fp = frame[0]};
-#endif
+    return (gp_park_t){.pc = (uintptr_t)__builtin_return_address(0), .sp = GP_ARCH_CALLER_SP(), .fp = frame[0]};
 }

@@ -42,17 +42,11 @@ __attribute__((noinline, cold)) static void switch_any(prof_coro_t *to, uint64_t
     gp_otel_thread_update(thread, to);
 }
 
-#if defined(__x86_64__)
-enum { FRAME_WORDS = 2 }; // from where the frame pointer points, up to where the caller's stack pointer will be
-#else
-enum { FRAME_WORDS = 0 };
-#endif
-
 // Where the caller goes on: `park`; NULL = where the function was called that this is inlined into. Its frame is read
 // only once it is needed: until then it takes no registers.
 __attribute__((always_inline)) static inline uintptr_t switch_sp_of(const gp_park_t *park)
 {
-    return park != NULL ? park->sp : (uintptr_t)((uintptr_t *)__builtin_frame_address(0) + FRAME_WORDS);
+    return park != NULL ? park->sp : GP_ARCH_CALLER_SP();
 }
 
 __attribute__((always_inline)) static inline gp_park_t switch_park_of(const gp_park_t *park)
@@ -60,7 +54,7 @@ __attribute__((always_inline)) static inline gp_park_t switch_park_of(const gp_p
     if (park != NULL)
         return *park;
     const volatile uintptr_t *frame = __builtin_frame_address(0);
-    return (gp_park_t){.pc = frame[1], .sp = switch_sp_of(NULL), .fp = frame[0]};
+    return (gp_park_t){.pc = GP_ARCH_RETURN_OF(frame), .sp = switch_sp_of(NULL), .fp = frame[0]};
 }
 
 // Where contexts are shown, nothing samples, or the clock is another one.

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/page.h"
 #include "coro/exit_of_last_thread.h"
 #include "coro/helper_memory.h"
 #include "coro/main_stack.h"
@@ -30,7 +31,6 @@
 
 enum {
     HANDLER_STACK_BYTES = 32 << 10, // what the handler itself may use, generously
-    GUARD_BYTES = 4096,
     FALLBACK_MINSIGSTKSZ = 8192,
     ENDED = 64,       // threads ended last: they are still there for a while
     WARM_BLOCKS = 16, // free ones with the memory of their rings, for programs that start threads all the time
@@ -73,7 +73,7 @@ static size_t threads_signal_stack_bytes(void)
     size_t minimum = getauxval(AT_MINSIGSTKSZ);
     if (minimum < FALLBACK_MINSIGSTKSZ)
         minimum = FALLBACK_MINSIGSTKSZ;
-    return (minimum + HANDLER_STACK_BYTES + 4095) & ~(size_t)4095;
+    return gp_page_round_up(minimum + HANDLER_STACK_BYTES);
 }
 
 // [guard | alternate stack | guard | spare stack | block | ring]: what the kernel counts as four mappings, of which a
@@ -81,13 +81,13 @@ static size_t threads_signal_stack_bytes(void)
 static gp_thread_t *threads_map_block(void)
 {
     size_t block = (sizeof(gp_thread_t) + 4095) & ~(size_t)4095, stack = threads_signal_stack_bytes();
-    unsigned char *memory =
-        gp_own_map(GUARD_BYTES + stack + GUARD_BYTES + GP_SPARE_STACK_BYTES + block + GP_RING_BYTES);
+    size_t guard = gp_page_bytes();
+    unsigned char *memory = gp_own_map(guard + stack + guard + GP_SPARE_STACK_BYTES + block + GP_RING_BYTES);
     if (memory == NULL)
         return NULL;
-    unsigned char *alternate = memory + GUARD_BYTES, *spare = alternate + stack + GUARD_BYTES;
-    mprotect(memory, GUARD_BYTES, PROT_NONE);
-    mprotect(spare - GUARD_BYTES, GUARD_BYTES, PROT_NONE);
+    unsigned char *alternate = memory + guard, *spare = alternate + stack + guard;
+    mprotect(memory, guard, PROT_NONE);
+    mprotect(spare - guard, guard, PROT_NONE);
     gp_thread_t *thread = (gp_thread_t *)(void *)(spare + GP_SPARE_STACK_BYTES);
     thread->alternate_stack.ss_sp = alternate;
     thread->alternate_stack.ss_size = stack;

@@ -73,8 +73,8 @@ static FAST bool is_alive(gp_thread_t *thread, const gp_exact_stack_t *stack)
 
 static FAST void begin_event_here(gp_exact_stack_t *stack)
 {
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-    __asm__ volatile("movq %%rsp, %0" : "=m"(stack->turn) : : "memory");
+#ifdef GP_ARCH_STORE_SP
+    GP_ARCH_STORE_SP(&stack->turn);
 #else
     begin_event(stack, (uintptr_t)__builtin_frame_address(0));
 #endif

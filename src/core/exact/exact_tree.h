@@ -59,11 +59,7 @@ typedef struct gp_exact_tree {
 // Add to a counter so that the thread's own signal handlers may do so at any moment.
 static inline void gp_exact_add(uint64_t *counter, uint64_t amount)
 {
-#if defined(__x86_64__)
-    __asm__("addq %1, %0" : "+m"(*counter) : "er"(amount) : "cc");
-#else
-    __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
-#endif
+    gp_arch_add(counter, amount);
 }
 
 // CPU time in the function itself.

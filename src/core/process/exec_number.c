@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// exec by other ways than its functions: execveat(), and the host's syscall() (host_syscall_x86_64.S) with the number
+// exec by other ways than its functions: execveat(), and the host's syscall() (host_syscall_*.S) with the number
 // of either. A child of vfork() that comes here changes nothing: the process is not its own.
 #include <errno.h>
 #include <fcntl.h>

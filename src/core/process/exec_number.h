@@ -6,5 +6,5 @@
 // all. Signals: safe as far as execve() is.
 long gp_process_exec_number(long number, long a, long b, long c, long d, long e);
 
-// syscall(), where host_syscall_x86_64.S lists the number.
+// syscall(), where host_syscall_*.S lists the number.
 long gp_process_number(long number, long a, long b, long c, long d, long e);

@@ -4,14 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arch.h"
 #include "base/loaded.h"
 #include "unwind/module.h"
-
-#if defined(__x86_64__)
-enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOBAL_SLOT = R_X86_64_GLOB_DAT };
-#elif defined(__aarch64__)
-enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOBAL_SLOT = R_AARCH64_GLOB_DAT };
-#endif
 
 enum { NAMES_MAX = 256 };
 
@@ -153,7 +148,7 @@ static gp_got_call_t got_calls_call_of(const struct dl_phdr_info *info, const ta
 static bool got_calls_is_call(const ElfW(Rela) * relocation)
 {
     unsigned type = ELF64_R_TYPE(relocation->r_info);
-    return type == JUMP_SLOT || type == GLOBAL_SLOT;
+    return type == GP_ARCH_JUMP_SLOT || type == GP_ARCH_GLOBAL_SLOT;
 }
 
 // Visit the slots of names that the core defines.

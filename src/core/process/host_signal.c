@@ -7,13 +7,14 @@
 // reset all of them) means no harm, but the next sample would kill the process: the program is told that this was done,
 // and the handler stays.
 //
-// Handlers of all signals return by way of gp_restart_restorer (../signal/restart.h).
+// Handlers of all signals return by way of gp_restart_restorer (../signal/restart.h), where the processor has one.
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "base/arch.h"
 #include "base/peek.h"
 #include "base/raw_call.h"
 #include "collect/sampler.h"
@@ -37,15 +38,14 @@ static bool host_signal_handles(const struct sigaction *action)
     return (action->sa_flags & SA_SIGINFO) || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
 }
 
-#if defined(__x86_64__)
-
 enum { RESTORER = 0x04000000 }; // SA_RESTORER
 
 // As __sigaction(), but that a handler returns by way of gp_restart_restorer.
 static int host_signal_install(int number, const struct sigaction *action, struct sigaction *old)
 {
     gp_kernel_action_t mine, before;
-    if (action == NULL || !host_signal_handles(action) || (number >= GP_INTERNAL_FIRST && number <= GP_INTERNAL_LAST))
+    if (!GP_ARCH_RETURNS_BY_US || action == NULL || !host_signal_handles(action) ||
+        (number >= GP_INTERNAL_FIRST && number <= GP_INTERNAL_LAST))
         return __sigaction(number, action, old);
     mine = (gp_kernel_action_t){action->sa_handler, (unsigned)action->sa_flags | RESTORER, gp_restart_restorer, 0};
     memcpy(&mine.mask, &action->sa_mask, sizeof(mine.mask));
@@ -65,25 +65,12 @@ static int host_signal_install(int number, const struct sigaction *action, struc
 static void host_signal_let_return_here(int number)
 {
     gp_kernel_action_t now;
-    if (gp_kernel_action_now(number, &now) != 0 || now.handler == SIG_DFL || now.handler == SIG_IGN)
+    if (!GP_ARCH_RETURNS_BY_US || gp_kernel_action_now(number, &now) != 0 || now.handler == SIG_DFL ||
+        now.handler == SIG_IGN)
         return;
     now.restorer = gp_restart_restorer;
     gp_kernel_action(number, &now, NULL);
 }
-
-#else
-
-static int host_signal_install(int number, const struct sigaction *action, struct sigaction *old)
-{
-    return __sigaction(number, action, old);
-}
-
-static void host_signal_let_return_here(int number)
-{
-    (void)number;
-}
-
-#endif
 
 // `action` may be where `old` is.
 static int host_signal_answer(int number, const struct sigaction *action, struct sigaction *old)

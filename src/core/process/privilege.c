@@ -109,7 +109,7 @@ static long privilege_prctl(const long a[5])
     return gp_raw_answer(gp_raw_call(SYS_prctl, a[0], a[1], a[2], a[3], a[4]));
 }
 
-// The numbers are those in host_syscall_x86_64.S.
+// The numbers are those in host_syscall_*.S.
 long gp_process_number(long number, long a, long b, long c, long d, long e)
 {
     const long words[5] = {a, b, c, d, e};

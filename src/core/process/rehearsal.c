@@ -14,8 +14,6 @@
 #include "collect/perf_probe.h"
 #include "process/sandbox.h"
 
-#if defined(__x86_64__)
-
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old); // not host_signal.c's
 
 enum { STACK_BYTES = 16384, STEP_NS = 50000, STEPS = 2000 };
@@ -117,7 +115,7 @@ bool gp_sandbox_kills_already(bool *can_say)
     part_t *part = mmap(NULL, sizeof(*part), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (part == MAP_FAILED)
         return true;
-    long pid = syscall(SYS_clone, CLONE_VFORK | CLONE_CHILD_SETTID, 0, 0, &tid, 0);
+    long pid = syscall(SYS_clone, CLONE_VFORK | CLONE_CHILD_SETTID, 0, 0, &tid, &tid); // one of them is for the tid
     if (pid == 0 && tid != 0) // else there is no child: a filter only said so
         rehearsal_rehearse(part);
     bool kills = pid >= 0 && !atomic_load_explicit(&part->goes, memory_order_relaxed);
@@ -127,12 +125,3 @@ bool gp_sandbox_kills_already(bool *can_say)
     munmap(part, sizeof(*part));
     return kills;
 }
-
-#else
-
-bool gp_sandbox_kills_already(bool *can_say)
-{
-    return *can_say = false;
-}
-
-#endif

@@ -2,7 +2,6 @@
 #include "process/sandbox.h"
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -12,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "base/bpf.h"
 #include "base/filter_calls.h"
 #include "base/peek.h"
@@ -66,8 +66,6 @@ static bool sandbox_may_be_entered(const entry_t *entry)
             (rights[0].effective >> CAP_SYS_ADMIN & 1) != 0);
 }
 
-#if defined(__x86_64__)
-
 static bool sandbox_bears(enum gp_seccomp_need need, uint32_t word)
 {
     uint32_t action = word & SECCOMP_RET_ACTION_FULL;
@@ -88,7 +86,7 @@ static verdict_t sandbox_judge(const entry_t *entry)
     bool is_read = gp_peek((uintptr_t)entry->program.filter, code, bytes);
     for (size_t i = 0; i < GP_FILTER_CALL_ROWS && is_read && verdict != SANDBOX_KILLS; i++) {
         struct seccomp_data data = {.nr = (int)gp_seccomp_calls[i].number,
-                                    .arch = AUDIT_ARCH_X86_64,
+                                    .arch = GP_ARCH_AUDIT,
                                     .instruction_pointer = (uintptr_t)gp_sandbox_enter};
         memcpy(data.args, gp_seccomp_calls[i].arguments, sizeof(gp_seccomp_calls[i].arguments));
         if (!sandbox_bears(gp_seccomp_calls[i].need, gp_bpf_run(code, count, &data)))
@@ -97,15 +95,6 @@ static verdict_t sandbox_judge(const entry_t *entry)
     munmap(code, bytes);
     return verdict;
 }
-
-#else
-
-static verdict_t sandbox_judge(const entry_t *entry)
-{
-    return entry->is_strict ? SANDBOX_KILLS : SANDBOX_BEARS;
-}
-
-#endif
 
 static void sandbox_give_up(const entry_t *entry)
 {

@@ -89,11 +89,7 @@ void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
     header->clock = gp_setting_is(GP_SETTING_CLOCK, "wall") ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
     header->engine = (uint32_t)gp_timers_engine();
     header->tick_hz = gp_ticks_hz();
-#if defined(__x86_64__)
-    header->elf_machine = EM_X86_64;
-#else
-    header->elf_machine = EM_AARCH64;
-#endif
+    header->elf_machine = GP_ARCH_ELF_MACHINE;
     const char *session = gp_setting(GP_SETTING_SESSION);
     for (int i = 0; session != NULL && i < 16 && strlen(session) >= 32; i++) {
         unsigned byte;

@@ -483,8 +483,6 @@ __attribute__((noinline)) static void handler_run(siginfo_t *info, void *context
     handler_restart(info, context);
 }
 
-#if defined(__x86_64__)
-
 typedef struct handler_call {
     siginfo_t *info;
     void *context;
@@ -506,25 +504,13 @@ __attribute__((noinline)) static bool handler_run_elsewhere(siginfo_t *info, voi
     if (thread == NULL || atomic_load_explicit(&thread->in_handler, memory_order_relaxed))
         return false;
     handler_call_t call = {info, context};
-    gp_run_on((unsigned char *)thread->alternate_stack.ss_sp + thread->alternate_stack.ss_size, handler_run_call,
-              &call);
+    gp_arch_run_on((unsigned char *)thread->alternate_stack.ss_sp + thread->alternate_stack.ss_size, handler_run_call,
+                   &call);
     return true;
 }
 
-#else
-
-static bool handler_run_elsewhere(siginfo_t *info, void *context)
-{
-    (void)info, (void)context;
-    return false;
-}
-
-#endif
-
-#if defined(__x86_64__)
-__attribute__((force_align_arg_pointer)) // emulators enter it anyhow (QEMU 7.2's qemu-x86_64)
-#endif
-void gp_handler(int signal_number, siginfo_t *info, void *context)
+// Emulators enter it with any stack pointer (QEMU 7.2's qemu-x86_64).
+GP_ARCH_ALIGNS void gp_handler(int signal_number, siginfo_t *info, void *context)
 {
     (void)signal_number;
     int saved_errno = errno;

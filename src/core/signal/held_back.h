@@ -21,3 +21,8 @@
 //   cpu_ns: the thread's CPU clock. The thread's own handler.
 // Signals: safe. Cost: ~5 ns; ~10 us where the signal comes late.
 uint64_t gp_held_back_ns(const gp_thread_t *thread, const ucontext_t *context, int number, uint64_t cpu_ns);
+
+// Has rt_sigprocmask just let the signal through? Part of the above. Source: syscall(2): arguments are still in their
+// registers.
+//   is_late: what is said where the mask of before is not known.
+bool gp_held_back_by_mask(const ucontext_t *context, int number, bool is_late);

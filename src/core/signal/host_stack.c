@@ -24,19 +24,10 @@ static bool host_stack_holds(const stack_t *stack, uintptr_t address)
 // Nothing may be delivered meanwhile, nor until the return, which restores the mask.
 static void host_stack_force(ucontext_t *context, stack_t stack)
 {
-#if defined(__x86_64__)
     uint64_t all = UINT64_MAX;
-    long result = SYS_sigaltstack;
     stack.ss_flags &= ~SS_ONSTACK;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
-    __asm__ volatile("movq %%rsp, %%rbx\n\t"
-                     "movq %[elsewhere], %%rsp\n\t"
-                     "syscall\n\t"
-                     "movq %%rbx, %%rsp"
-                     : "+a"(result)
-                     : "D"(&stack), "S"(NULL), [elsewhere] "r"(context->uc_mcontext.gregs[REG_RSP])
-                     : "rbx", "rcx", "r11", "memory");
-#endif
+    gp_arch_call_at(gp_arch_sp(context), SYS_sigaltstack, (long)&stack, 0, 0);
     context->uc_stack = stack;
 }
 
@@ -89,8 +80,6 @@ void gp_host_stack_come_back(gp_thread_t *thread, ucontext_t *context, uint64_t 
         host_stack_put_back(thread, context);
 }
 
-#if defined(__x86_64__)
-
 void gp_host_stack_return(ucontext_t *context)
 {
     gp_host_stack_leave(gp_thread_self, context, gp_restart_is_suspended(context));
@@ -98,8 +87,6 @@ void gp_host_stack_return(ucontext_t *context)
     gp_thread_self->returned_to.is_small =
         host_stack_holds(&context->uc_stack, (uintptr_t)context) &&
         context->uc_stack.ss_size < atomic_load_explicit(&gp_host_stack_small, memory_order_relaxed);
-    gp_thread_self->returned_to.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-    gp_thread_self->returned_to.sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+    gp_thread_self->returned_to.pc = gp_arch_pc(context);
+    gp_thread_self->returned_to.sp = gp_arch_sp(context);
 }
-
-#endif

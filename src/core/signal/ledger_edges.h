@@ -214,15 +214,9 @@ static inline void gp_ledger_edge_ready_by_look(prof_coro_t *coro)
 }
 
 // The stack of a coroutine may not be aligned as the ABI has it: programs that make their own err there unnoticed.
-#if defined(__x86_64__)
-#define GP_EDGE_ALIGNS __attribute__((force_align_arg_pointer))
-#else
-#define GP_EDGE_ALIGNS
-#endif
-
 // The rare part of a switch: `ready_ticks` is not 0, or the wait that ends at `now` ends an activity of the timeline,
 // or is sampled.
-GP_EDGE_ALIGNS void gp_ledger_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now);
+GP_ARCH_ALIGNS void gp_ledger_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now);
 
 // The coroutine runs from `now` on, which is not before it was settled last.
 static inline void gp_ledger_edge_run(prof_coro_t *coro, uint64_t now)

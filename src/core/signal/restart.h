@@ -4,7 +4,7 @@
 // Threads are signalled only while they run: one that ends a wait came on the way into it, before any time of it had
 // passed. So the call can be made again with its arguments, all still in the registers. (A thread woken for nothing, as
 // when another one took the event, waits its whole timeout once more where a sample hits it just then.) An
-// unknown call, or one that does not wait (model/wait_calls.h), is left alone.
+// unknown call, or one that does not wait (model/wait_calls.h), is left alone. On aarch64 all are: restart_aarch64.c.
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +19,6 @@ void gp_restart_call(ucontext_t *context);
 // Was the interrupted context in a system call? Signals: safe.
 bool gp_restart_is_call(const ucontext_t *context);
 
-#if defined(__x86_64__)
 // A handler of the program's is about to return to `context`. If this handler interrupted a system call, a sample taken
 // before the thread leaves the kernel must not restart it; a restart already decided is undone. And it may have been on
 // an alternate stack that is not to be touched for a moment: host_stack.h. Called by gp_restart_restorer. Signals:
@@ -30,5 +29,5 @@ void gp_restart_forget(ucontext_t *context);
 bool gp_restart_is_suspended(const ucontext_t *context);
 
 // The return address of the program's handlers, in place of glibc's: gp_host_stack_return(), then rt_sigreturn.
+// Installed where GP_ARCH_RETURNS_BY_US.
 void gp_restart_restorer(void);
-#endif

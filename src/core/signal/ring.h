@@ -99,11 +99,7 @@ static inline void gp_ring_expect(const gp_ring_t *ring, uint32_t bytes)
 {
     unsigned char *at = (unsigned char *)gp_ring_at(ring, atomic_load_explicit(&ring->head, memory_order_relaxed));
     for (uint32_t i = 0; i < bytes + GP_RING_LINE; i += GP_RING_LINE)
-#if defined(__x86_64__)
-        __asm__ volatile("prefetchw %0" : : "m"(at[i])); // the builtin is one for reading, unless told of the processor
-#else
-        __builtin_prefetch(at + i, 1);
-#endif
+        gp_arch_expect_write(at + i);
 }
 
 // Signals: safe.

@@ -16,25 +16,6 @@
 
 enum { GP_SPARE_STACK_BYTES = 16 << 10 };
 
-#if defined(__x86_64__)
-// Call run(argument) on the stack that ends at `top`, of which nothing is in use. Signals: safe, all blocked.
-static inline void gp_run_on(void *top, void (*run)(void *), void *argument)
-{
-    register void *first __asm__("rdi") = argument;
-    register void *target __asm__("rax") = (void *)(uintptr_t)run;
-    // %rbx is callee-saved: it brings the stack pointer back.
-    __asm__ volatile("movq %%rsp, %%rbx\n\t"
-                     "movq %[top], %%rsp\n\t"
-                     "call *%%rax\n\t"
-                     "movq %%rbx, %%rsp"
-                     : "+r"(first), "+r"(target)
-                     : [top] "r"(top)
-                     : "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
-                       "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-                       "cc", "memory");
-}
-#endif
-
 // Call run(argument) on thread->spare_stack. The calling thread's own block. Not nested. Returns false where that
 // cannot be. Cost: ~0.5 us, three system calls.
 static inline bool gp_run_on_spare_stack(gp_thread_t *thread, void (*run)(void *), void *argument)
@@ -51,11 +32,7 @@ static inline bool gp_run_on_spare_stack(gp_thread_t *thread, void (*run)(void *
     thread->blocks_all = true; // what comes late by that is charged to the hook
     atomic_signal_fence(memory_order_seq_cst);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-#if defined(__x86_64__)
-    gp_run_on(thread->spare_stack, run, argument);
-#else
-    run(argument);
-#endif
+    gp_arch_run_on(thread->spare_stack, run, argument);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
     atomic_signal_fence(memory_order_seq_cst);
     thread->blocks_all = false;

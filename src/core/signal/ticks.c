@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "signal/ticks.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 // The error of one calibration point is ~30 ns (a read bracketed by two counter reads), so 2 ms give 30 ppm: far below
 // what the thread's CPU clock, which is what totals rest on, corrects at every coarse point.
 enum { CALIBRATION_NS = 2000000 };
@@ -15,19 +11,6 @@ static struct {
     uint64_t ns, ticks;
 } begin;
 static bool calibrated;
-
-static bool ticks_counter_is_invariant(void)
-{
-#if defined(__x86_64__)
-    unsigned eax, ebx, ecx, edx;
-    // Source: AMD64 APM vol. 3, CPUID Fn8000_0007_EDX bit 8 (TscInvariant); the Intel SDM has the same bit.
-    return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & (1u << 8));
-#elif defined(__aarch64__)
-    return true; // the generic timer is constant by architecture
-#else
-    return false;
-#endif
-}
 
 // Read both clocks at one moment: of three tries the one with the two closest counter reads.
 static void ticks_read_both(uint64_t *ns, uint64_t *ticks)
@@ -49,7 +32,7 @@ void gp_ticks_begin(void)
 {
     if (begin.ns != 0)
         return;
-    gp_ticks_scale.counter = ticks_counter_is_invariant();
+    gp_ticks_scale.counter = gp_arch_counter_is_constant();
     ticks_read_both(&begin.ns, &begin.ticks);
 }
 

@@ -10,9 +10,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
+
+#include "base/arch.h"
 
 typedef struct gp_ticks_scale {
     uint64_t mult; // ns = ticks * mult >> 32
@@ -52,15 +51,7 @@ static inline clockid_t gp_thread_clock(int tid)
 // The processor's counter, where gp_ticks_scale.counter says that it is used. Signals: safe. Cost: 6 to 17 ns.
 static inline uint64_t gp_ticks_counter(void)
 {
-#if defined(__x86_64__)
-    return __rdtsc();
-#elif defined(__aarch64__)
-    uint64_t now;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
-    return now;
-#else
-    return 0;
-#endif
+    return gp_arch_counter();
 }
 
 // Signals: safe. Cost: the counter's.

@@ -45,16 +45,8 @@ bool gp_transfer_may_be_cut(const ucontext_t *context);
 // The number of the call that the context has just left, where the rest of a transfer is made; else UINT64_MAX.
 uint64_t gp_transfer_number(const ucontext_t *context);
 
-#if defined(__x86_64__)
 // Registers of an interrupted context: those of the program's own call, where the rest of one is made.
 void gp_transfer_see_through(gp_unwind_regs_t *regs, uintptr_t gp[33]);
-#else
-static inline void gp_transfer_see_through(gp_unwind_regs_t *regs, uintptr_t gp[33])
-{
-    (void)regs;
-    (void)gp;
-}
-#endif
 
 // The instruction, and what is behind it. Nothing calls them.
 void gp_transfer_go(void);

@@ -68,12 +68,8 @@ static bool packed_row_eval_at(const gp_row_t *row, uintptr_t pc, uintptr_t sp, 
     gp_stack_memory_t nothing = gp_stack_of(16, 16);
     gp_regfile_t regs = {.known = 1ull << GP_REG_SP};
     regs.reg[GP_REG_SP] = sp;
-#if defined(__x86_64__)
-    regs.reg[GP_REG_RA] = pc;
-    regs.known |= 1ull << GP_REG_RA;
-#else
-    (void)pc;
-#endif
+    regs.reg[GP_REG_PC] = pc;
+    regs.known |= 1ull << GP_REG_PC;
     return gp_expr_eval(row->base + row->cfa_offset, row->expr_limit, &regs, &nothing, NULL, cfa) == GP_EXPR_OK;
 }
 

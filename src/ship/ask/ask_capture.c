@@ -36,7 +36,7 @@ typedef struct table {
 typedef struct stack { // a stack of the store, in the capture
     gp_loc_t *locs;    // [depth], root first
     size_t depth;
-} stack_t;
+} answer_stack_t;
 
 typedef struct hog { // rows that agree in who waited for whom, and in trace and time
     gp_ask_text_t name, root, trace;
@@ -52,7 +52,7 @@ typedef struct capture {
     gp_writer_t writer;
     table_t functions, coros, traces, stacks; // stacks: by their ids in the store, and what stands above them
     table_t bare;                             // ids of stacks whose names have come, and
-    stack_t *frames;                          // by number less 1
+    answer_stack_t *frames;                   // by number less 1
     size_t frames_room;
     gp_arena_t arena;
     uint64_t first_s, last_s; // grains of samples, since 1970
@@ -146,7 +146,7 @@ static uint32_t ask_capture_flags_of(const gp_loc_t *locs, size_t depth)
 }
 
 // A stack with what stands above it, 0 = nothing.
-static int ask_capture_put_stack(capture_t *capture, uint32_t number, gp_loc_t root, const stack_t *stack)
+static int ask_capture_put_stack(capture_t *capture, uint32_t number, gp_loc_t root, const answer_stack_t *stack)
 {
     size_t depth = stack->depth + (root != 0);
     gp_stack_record_t *record =
@@ -169,10 +169,10 @@ static int ask_capture_keep_stack(capture_t *capture, gp_ask_text_t id, const gp
     uint32_t number = ask_capture_number_of(&capture->bare, id, (gp_ask_text_t){id.bytes, 0}, &is_new);
     if (number == 0 || gp_grow(&capture->frames, &capture->frames_room, number - 1, sizeof(*capture->frames)) < 0)
         return -ENOMEM;
-    stack_t *kept = &capture->frames[number - 1];
+    answer_stack_t *kept = &capture->frames[number - 1];
     if (!is_new)
         return 0;
-    *kept = (stack_t){gp_arena_copy(&capture->arena, locs, depth * sizeof(*locs)), depth};
+    *kept = (answer_stack_t){gp_arena_copy(&capture->arena, locs, depth * sizeof(*locs)), depth};
     return kept->locs != NULL ? 0 : -ENOMEM;
 }
 
@@ -292,7 +292,7 @@ static gp_loc_t ask_capture_root_of(capture_t *capture, gp_ask_text_t name)
 static uint32_t ask_capture_stack_of(capture_t *capture, const row_t *row)
 {
     static const uint8_t none[8];
-    static const stack_t empty = {0};
+    static const answer_stack_t empty = {0};
     bool with_root = capture->ask->measure == GP_ROW_CRITICAL_PATH, is_new;
     gp_ask_text_t root = with_root ? row->root : (gp_ask_text_t){row->stack.bytes, 0};
     bool is_none = memcmp(row->stack.bytes, none, sizeof(none)) == 0;

@@ -20,7 +20,7 @@
 
 static const char *info_machine_name(uint32_t machine)
 {
-    return machine == EM_X86_64 ? "x86-64" : machine == EM_AARCH64 ? "aarch64" : "unknown machine";
+    return machine == EM_AARCH64 ? "aarch64" : "x86-64"; // a reader takes no other
 }
 
 static void info_print_label(const char *label)
@@ -127,7 +127,7 @@ static void info_print_sampling(const gp_dataset_t *dataset)
         printf("; %.1f samples a second of CPU time", (double)dataset->samples * 1e9 / (double)dataset->sampled_ns);
     printf("\n");
     info_print_label("machine");
-    printf("%s", info_machine_name(header->elf_machine));
+    printf("%s, 64 bits, little-endian", info_machine_name(header->elf_machine));
     if (header->tick_hz != 0)
         printf(", switch clock %.3f GHz", (double)header->tick_hz / 1e9);
     printf("\n");

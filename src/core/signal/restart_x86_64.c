@@ -14,8 +14,6 @@
 #include "signal/call_number.h"
 #include "signal/transfer.h"
 
-#if defined(__x86_64__)
-
 static const uint8_t syscall_instruction[] = {0x0f, 0x05};
 
 // Signals delivered as soon as this handler returns, one bit each. All where the kernel does not say.
@@ -145,19 +143,3 @@ void gp_restart_forget(ucontext_t *context)
         registers[REG_RCX] = 0;
     }
 }
-
-#else
-
-// Elsewhere the first argument and the result share a register: the call cannot be made again from here.
-void gp_restart_call(ucontext_t *context)
-{
-    (void)context;
-}
-
-bool gp_restart_is_call(const ucontext_t *context)
-{
-    (void)context;
-    return false;
-}
-
-#endif
