@@ -20,6 +20,7 @@
 
 #include <string.h>
 
+#include "base/arch.h"
 #include "model/ring_record.h"
 
 typedef struct gp_ring {
