@@ -40,15 +40,13 @@ static int (*is_initialized)(void);
 static bool has_api;
 static gp_cpython_seen_t seen;
 
-static bool is_attached; // by the package: there are profiles of requests, and traces
-
 static void cpython_enter(void)
 {
     static uint32_t looked; // sampling epoch
     uint32_t epoch = atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed);
     if (!gp_greenlet_enter())
         gp_asyncio_enter();
-    if (is_attached && looked != epoch && gp_py_has_lock()) {
+    if (looked != epoch && gp_py_has_lock()) {
         looked = epoch;
         gp_pools_look();
     }
@@ -250,7 +248,6 @@ static int cpython_attach(void)
     if (!gp_cpython_is_known())
         return -ENOTSUP;
     gp_calls_watch();
-    is_attached = true;
     gp_pools_look();
     if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0)
         cpython_count_calls(true);

@@ -10,6 +10,7 @@
 #include "interpreter/api.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/inittab.h"
+#include "pools/pool_calls.h"
 #include "settings.h"
 #include "signal/language.h"
 
@@ -32,6 +33,8 @@ static void imports_hook(gp_py_t *module)
         gp_greenlet_hook(module);
     else if (name != NULL && strcmp(name, "_asyncio") == 0)
         gp_asyncio_hook(module);
+    else if (name != NULL && strcmp(name, "_collections") == 0)
+        gp_pools_look(); // what imports threading has it first
     else if (name == NULL)
         gp_py.error_clear();
 }

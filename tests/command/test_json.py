@@ -57,6 +57,11 @@ class Json(Command):
         for by in ("thread", "lock"):
             self.assertIn(f"chooses no {by}s", run("report", self.capture, "--by", by, "--focus", "main").stderr)
 
+    def test_pools_and_locks(self):
+        for by in ("pool", "lock"):
+            self.assertEqual(self.report("--by", by)["rows"], []) # with rows: tests/python
+            self.assertIn("a store has no", run("report", "clickhouse://h", "--by", by, "--json").stderr)
+
     def test_info(self):
         lines = self.succeed("info", "--json", self.capture, self.capture).splitlines()
         self.assertEqual(len(lines), 2)

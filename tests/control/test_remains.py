@@ -28,6 +28,7 @@ OF_PYTHON = {
     "imports_on_create", "imports_on_create_builtin", "imports_on_exec", "imports_on_exec_builtin",  # of modules
     "gp_lock_table_begin_anew",  # a fork handler
     "thread_names_on_start",    # of threads: named as threading.Thread names them
+    "queue_calls_on_simple_put", "queue_calls_on_simple_get", "queue_calls_on_get_nowait",  # of queue.SimpleQueue
     "cpython_look_at_modules",  # a word of the interpreter's ring of calls: it was made already
 }
 # Put back once 1,000 switches came by that nothing looked at.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Waits for locks: how long each thread waited, in the ledger, on its path and in the graph, who had the lock and in
 which function; and what is no wait for a lock."""
+import json
 import os
 import re
 
@@ -80,6 +81,9 @@ class Locks(measured.Case):
             self.near(f"total of {kind}", float(total) / 1e3, self.truth[f"victim-{kind}"], SHARE, SLACK)
             self.assertLessEqual(float(median), float(p99))
             self.assertLessEqual(float(p99), float(longest))
+            said = next(row for row in json.loads(self.run_.report("--by", "lock", "--json"))["rows"] if row["name"] == lock)
+            self.assertEqual((said["waits"], said["victims"], said["function"]), (int(waits), int(victims), f"hold_{kind}"))
+            self.near(f"total_ns of {kind}", said["total_ns"] / 1e6, float(total), 0, 0.001)
 
     def test_nothing_else_waits(self):
         others = {"others", "main", "idle", "_shutdown", "faulthandler_thread"}

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Full pools of threads: how long each request's call was in the queue, in every place that tells, and who was at work meanwhile."""
+import atexit
 import json
+import os
 import re
+import shutil
+import subprocess
+import tempfile
 import unittest
 
 import support
@@ -15,17 +20,22 @@ REQUESTS, SIZE = 8, 2
 
 class Pool(measured.Case):
     """Of a program that says what it measured."""
-    how, size = "futures", SIZE
+    how, size, requests_with_calls = "futures", SIZE, REQUESTS
+
+    @classmethod
+    def run_program(cls):
+        return support.Run("pools.py", cls.size, cls.how, options=("--clock", "wall"))
 
     @classmethod
     def setUpClass(cls):
-        cls.take(support.Run("pools.py", cls.size, cls.how, options=("--clock", "wall")))
+        cls.take(cls.run_program())
 
     @classmethod
     def take(cls, run):
         cls.run_ = run
         lines = [line.split() for line in cls.run_.output.splitlines()]
-        cls.truth = {f"GET /{i}": tuple(map(float, numbers)) for _, i, *numbers in lines}
+        cls.truth = {f"GET /{i}": tuple(map(float, numbers)) for what, i, *numbers in lines if what == "POOL"}
+        cls.queue_most = next(tuple(map(int, numbers)) for what, *numbers in lines if what == "MOST")
         assert len(cls.truth) == REQUESTS, cls.run_.output
 
     def check_queued(self, what, seconds, least, most, slack=SLACK):
@@ -70,13 +80,19 @@ class Pool(measured.Case):
         row = re.search(r"^ +(\d+) +([\d.]+) +[\d.]+ +(\d+) +(\d+) +([\d.]+) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +(\d+) db$", text, re.M)
         size, use, most, calls, length, longest, p50, p99, last, waited, requests = map(float, row.groups())
         least, most_queued = (sorted(truth[i] for truth in self.truth.values()) for i in (1, 2))
-        self.assertEqual((size, most, calls, longest, requests), (self.size, self.size, REQUESTS, REQUESTS - self.size, REQUESTS))
+        self.assertEqual((size, most, calls, requests), (self.size, self.size, REQUESTS, self.requests_with_calls))
+        self.assertIn(longest, range(self.queue_most[0], self.queue_most[1] + 1))
         self.check_queued("median", p50 / 1e3, least[REQUESTS // 2 - 1], most_queued[REQUESTS // 2 - 1])
         self.check_queued("p99", p99 / 1e3, least[-1], most_queued[-1])
         self.check_queued("all waits", waited / 1e3, sum(least), sum(most_queued), SLACK * REQUESTS)
         worked = sum(truth[-1] for truth in self.truth.values())
         held = re.search(r"^ +([\d.]+) +100\.0 +8 +[\d.]+  db: query \(.*/pools\.py:(\d+)\)$", text, re.M)
         self.near("held", float(held[1]) / 1e3, worked, SHARE, SLACK * REQUESTS)
+        pool, = json.loads(self.run_.report("--by", "pool", "--json"))["rows"]
+        self.assertEqual((pool["name"], pool["size"], pool["calls"], pool["queue_most"], pool["requests"]), ("db", size, calls, longest, requests))
+        for key, shown in ("waited_ns", waited), ("p50_ns", p50), ("p99_ns", p99), ("max_ns", last):
+            self.near(key, pool[key] / 1e6, shown, 0, 0.001)
+        self.assertEqual([(holder["function"], holder["line"]) for holder in pool["holders"]], [("query", int(held[2]))])
 
     def test_explain(self):
         findings = json.loads(support.command("explain", self.run_.capture, "--json"))["findings"]
@@ -89,6 +105,29 @@ class Pool(measured.Case):
 
 class Loop(Pool):
     how = "to_thread"
+
+
+class Plain(Pool):
+    """A program without a request, and without greenprof's package."""
+    how, requests_with_calls = "plain", 0
+    test_ledger = test_path = test_explain = None
+
+
+class Later(Plain):
+    """Recorded from `greenprof start` on, when its pool is there."""
+    how = "later"
+
+    @classmethod
+    def run_program(cls):
+        run, directory = object.__new__(support.Run), tempfile.mkdtemp(prefix="greenprof-python-")
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+        run.capture = os.path.join(directory, "capture.greenprof")
+        program = [support.PYTHON, "-B", os.path.join(support.PROGRAMS, "pools.py"), str(cls.size), cls.how]
+        with subprocess.Popen([support.GREENPROF, "run", "--quiet", "--stopped", "-o", run.capture, "--", *program],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            support.command("start", process.stdout.readline().strip())
+            run.output, _ = process.communicate("\n", timeout=support.LIMIT_SECONDS)
+        return run
 
 
 class Roomy(unittest.TestCase):

@@ -100,11 +100,11 @@ static void requests_describe(gp_control_reply_t *reply)
     gp_control_place_show(reply->path);
 }
 
-// Coroutines of an interpreter's that were there before are not waited for until it makes a new one.
+// Coroutines and pools of an interpreter's that were there before are not waited for until it makes a new one.
 static void requests_look_soon(void)
 {
     void (*attach_soon)(void) = atomic_load_explicit(&gp_language_attach_soon, memory_order_acquire);
-    if (gp_control_is_attached() && attach_soon != NULL)
+    if (attach_soon != NULL)
         attach_soon();
 }
 

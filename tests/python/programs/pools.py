@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: MIT
 """Requests that hand calls to a pool of threads, and say themselves how long each was in its queue.
 
-Arguments: the pool's size; what hands the calls over: futures, to_thread. Prints for each request: its number, its latency, the
-seconds that its call was queued, at least and at most, and the seconds that it was at work.
+Arguments: the pool's size; what hands the calls over: futures, to_thread; plain (of no request), later (the same, after a
+line of input; its pid comes before). Prints for each request: its number, its latency, the seconds that its call was queued,
+at least and at most, and the seconds that it was at work. Then how many calls no worker was free for at a time, the same way.
 """
 import asyncio
 import concurrent.futures
+import contextlib
 import contextvars
+import os
 import sys
 import threading
 import time
 
-import greenprof
-
 SIZE, HOW = int(sys.argv[1]), sys.argv[2]
+OF_REQUESTS = HOW not in ("plain", "later")
+if OF_REQUESTS:
+    import greenprof
 REQUESTS, JOB = 8, 0.06
 now = time.monotonic
 number = contextvars.ContextVar("number")
@@ -39,9 +43,13 @@ def query(i):
     worked[i] = (began, now())
 
 
+def span_of(i):
+    return greenprof.span("rest_dispatch", f"GET /{i}") if OF_REQUESTS else contextlib.nullcontext()
+
+
 def request(i):
     number.set(i)
-    with greenprof.span("rest_dispatch", f"GET /{i}"):
+    with span_of(i):
         began = now()
         pool.submit(query, i).result()
         latencies[i] = now() - began
@@ -49,7 +57,7 @@ def request(i):
 
 async def task(i):
     number.set(i)
-    with greenprof.span("rest_dispatch", f"GET /{i}"):
+    with span_of(i):
         began = now()
         await asyncio.to_thread(query, i)
         latencies[i] = now() - began
@@ -60,7 +68,16 @@ async def tasks():
     await asyncio.gather(*(task(i) for i in range(REQUESTS)))
 
 
+def most_queued(first):
+    """What no worker was free for when one came; first: of the two moments of handing over, which counts."""
+    spans = [(submitted[i][first], worked[i][1] + (1 - first) * 0.005) for i in range(REQUESTS)]
+    return max(sum(begin <= at < end for begin, end in spans) for at, _ in spans) - SIZE
+
+
 def main():
+    if HOW == "later":
+        print(os.getpid(), flush=True)
+        sys.stdin.readline()
     if HOW == "to_thread":
         asyncio.run(tasks())
     else:
@@ -72,6 +89,7 @@ def main():
     for i in range(REQUESTS):
         (before, after), (began, ended) = submitted[i], worked[i]
         print("POOL", i, latencies[i], max(began - after, 0), began - before, ended - began)
+    print("MOST", most_queued(1), most_queued(0))
 
 
 main()

@@ -8,6 +8,7 @@
 
 #include "print.h"
 #include "report/pool_use.h"
+#include "report_json.h"
 #include "tables.h"
 
 enum { HOLDERS_SHOWN = 10, NAME_SIZE = 512 };
@@ -40,35 +41,50 @@ static void report_pools_print_pool(const gp_pool_t *pool)
     printf("\n");
 }
 
-static void report_pools_print_holder(const gp_input_t *source, const gp_pool_t *pool, const gp_pool_holder_t *holder)
+typedef struct holder_name {
+    const char *function, *file; // file: "" = not known
+    uint32_t line;
+    char label[NAME_SIZE];
+} holder_name_t;
+
+static void report_pools_name_holder(const gp_input_t *source, const gp_pool_holder_t *holder, holder_name_t *name)
 {
     gp_namer_t namer = {.facts = &source->dataset->facts, .symbolizer = source->symbolizer};
-    gp_name_t name;
-    char text[NAME_SIZE];
+    gp_name_t found;
+    *name = (holder_name_t){.function = "[unknown]", .file = ""};
+    if (holder->entry == 0) {
+        gp_report_coro_label(source->dataset, holder->coro, source->symbolizer, true, name->label, NAME_SIZE);
+        name->function = name->label;
+    } else if (gp_facts_name(&namer, holder->entry, &found) == 0) {
+        name->function = found.symbol->function;
+        name->line = (uint32_t)found.symbol->line;
+        name->file = name->line != 0 ? found.symbol->file : "";
+    }
+}
+
+static void report_pools_print_holder(const gp_input_t *source, const gp_pool_t *pool, const gp_pool_holder_t *holder)
+{
+    holder_name_t name;
+    report_pools_name_holder(source, holder, &name);
     gp_print_ms(holder->busy_ns, 12);
     printf(" %6.1f %8" PRIu64, report_pools_ratio(holder->busy_ns, pool->busy_ns) * 100, holder->calls);
     gp_print_ms(holder->longest_ns, 11);
     printf("  ");
     gp_print_text(pool->name);
     printf(": ");
-    if (holder->entry == 0)
-        gp_report_coro_label(source->dataset, holder->coro, source->symbolizer, true, text, sizeof(text));
-    else if (gp_facts_name(&namer, holder->entry, &name) < 0)
-        snprintf(text, sizeof(text), "[unknown]");
-    else if (name.symbol->line != 0)
-        snprintf(text, sizeof(text), "%s (%s:%u)", name.symbol->function, name.symbol->file,
-                 (unsigned)name.symbol->line);
-    else
-        snprintf(text, sizeof(text), "%s", name.symbol->function);
-    gp_print_text(text);
+    gp_print_text(name.function);
+    if (name.line != 0) {
+        printf(" (");
+        gp_print_text(name.file);
+        printf(":%" PRIu32 ")", name.line);
+    }
     printf("\n");
 }
 
 static void report_pools_print(const gp_input_t *source, const gp_pools_t *pools, const uint32_t *rows, size_t count)
 {
     if (pools->count == 0) {
-        printf(
-            "   No call to a pool of threads was seen: pools are followed in programs with requests or profiles\n\n");
+        printf("   No call to a pool of threads was seen\n\n");
         return;
     }
     printf("   %zu pool%s of threads; p50 to waited: milliseconds that calls were in the queue\n", pools->count,
@@ -84,6 +100,60 @@ static void report_pools_print(const gp_input_t *source, const gp_pools_t *pools
     printf("\n");
 }
 
+static void report_pools_json_pool(gp_json_t *json, const gp_input_t *source, const gp_pool_t *pool)
+{
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "name", pool->name);
+    gp_report_json_known(json, "size", pool->size > 0, pool->size);
+    gp_json_key_uint(json, "calls", pool->calls);
+    gp_json_key_uint(json, "unfinished", pool->unfinished);
+    gp_json_key_uint(json, "start_ns", pool->from_ns);
+    gp_json_key_uint(json, "end_ns", pool->to_ns);
+    gp_json_key_uint(json, "busy_ns", pool->busy_ns);
+    gp_json_key_uint(json, "busy_most", pool->busy_most);
+    gp_json_key_uint(json, "queue_ns", pool->queue_ns);
+    gp_json_key_uint(json, "queue_most", pool->queue_most);
+    gp_report_json_known(json, "full_ns", pool->size > 0, pool->full_ns);
+    gp_json_key_uint(json, "waited_ns", pool->waited_ns);
+    gp_json_key_uint(json, "p50_ns", pool->p50_ns);
+    gp_json_key_uint(json, "p99_ns", pool->p99_ns);
+    gp_json_key_uint(json, "max_ns", pool->longest_ns);
+    gp_json_key_uint(json, "requests", pool->requests);
+    gp_json_key(json, "holders");
+    gp_json_open(json, '[');
+    for (size_t i = 0; i < pool->holder_count; i++) {
+        const gp_pool_holder_t *holder = &pool->holders[i];
+        holder_name_t name;
+        report_pools_name_holder(source, holder, &name);
+        gp_json_open(json, '{');
+        gp_json_key_text(json, "function", name.function);
+        gp_json_key_text(json, "file", name.file);
+        gp_json_key_uint(json, "line", name.line);
+        gp_json_key_uint(json, "calls", holder->calls);
+        gp_json_key_uint(json, "busy_ns", holder->busy_ns);
+        gp_json_key_uint(json, "longest_ns", holder->longest_ns);
+        gp_json_close(json, '}');
+    }
+    gp_json_close(json, ']');
+    gp_json_close(json, '}');
+    gp_json_line(json);
+}
+
+static void report_pools_put(const gp_input_t *source, const gp_table_options_t *options, const gp_pools_t *pools,
+                             uint32_t *rows)
+{
+    size_t count = pools->count;
+    if (options->json == NULL) {
+        count = gp_restrictions_apply(options->restrictions, rows, count, report_pools_name_of, pools);
+        report_pools_print(source, pools, rows, count);
+        return;
+    }
+    count = gp_report_json_restrict(options->restrictions, rows, count, report_pools_name_of, pools);
+    for (size_t i = 0; i < count; i++)
+        report_pools_json_pool(options->json, source, &pools->items[rows[i]]);
+    gp_json_close(options->json, ']');
+}
+
 int gp_report_print_pools(const gp_input_t *source, const gp_table_options_t *options)
 {
     gp_pools_t pools;
@@ -94,8 +164,7 @@ int gp_report_print_pools(const gp_input_t *source, const gp_table_options_t *op
     if (result == 0) {
         for (size_t i = 0; i < pools.count; i++)
             rows[i] = (uint32_t)i;
-        size_t count = gp_restrictions_apply(options->restrictions, rows, pools.count, report_pools_name_of, &pools);
-        report_pools_print(source, &pools, rows, count);
+        report_pools_put(source, options, &pools, rows);
     }
     free(rows);
     gp_pools_free(&pools);
