@@ -19,6 +19,9 @@ function(greenprof_word_list name file)
     string(APPEND rows "${word}, ${place}\n")
     math(EXPR place "${place} + 1")
   endforeach()
+  if(NOT ARGN) # gperf takes no empty list
+    set(rows "-, 0\n")
+  endif()
   file(CONFIGURE OUTPUT ${file} CONTENT "%{
 #pragma GCC system_header
 #include <stddef.h>

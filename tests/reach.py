@@ -26,7 +26,7 @@ import test_layers  # noqa: E402
 SHARES = 4
 # Storms, faults, rounds of attach, clusters, kills, the suites of others, packages, Nova, other distributions; and what
 # takes longer than half a minute.
-SLOW = re.compile(r"stress\.|aarch64\.|python\.(storms|nova|greenlets$)|foreign\.(?!harness)|package|install\.sub|suites\.|growth|waits$|"
+SLOW = re.compile(r"stress\.|aarch64\.|musl\.|python\.(storms|nova|greenlets$)|foreign\.(?!harness)|package|install\.sub|suites\.|growth|waits$|"
                   r"control\.rounds|fleet\.ship|page\.(limits|page|requests_view|timeline)$|runtimes\.churn$|"
                   r"integration\.(rests|qemu|hosts|accuracy|parts)$|unwind_(oracle|stress)")
 CORE = ["runtime-hooks", "runtime-hooks/cpython"]
