@@ -189,8 +189,8 @@ class Misspelt(Command):
         for words in works:
             self.assertEqual(run(*words.split(), cwd=self.directory).returncode, 0, words)
         for words, named in {
-                "svc": "'greenprof run ./svc'", "./svc": "'greenprof run ./svc'", FILE: f"'greenprof report {FILE}'", PID: "greenprof attach", "top svc": "pgrep svc",
-                "attach -p svc": "pgrep svc", f"attach -p {PID}": "no such process", f"attach {PID} -d 10 -f flamegraph": "greenprof export", "top": "missing PID",
+                "svc": "'greenprof run ./svc'", "./svc": "'greenprof run ./svc'", FILE: f"'greenprof report {FILE}'", PID: "greenprof attach", "top no-such-svc": "no process of yours has that name",
+                "attach -p no-such-svc": "no process of yours has that name", f"attach -p {PID}": "no such process", f"attach {PID} -d 10 -f flamegraph": "greenprof export", "top": "missing PID",
                 f"annotate {FILE}": "--source", f"stat {FILE}": "info", f"script {FILE}": "export", "list": "trace list", "version": "--version", "profile ./svc": "run",
                 "threads": "--by thread", f"lock {FILE}": "--by lock", f"why {FILE}": "explain", f"summary {FILE}": "explain", f"sched {FILE}": "--clock wall",
                 f"strace -p {PID}": "trace", f"collect -d 10 {PID}": "attach", f"open {FILE}": "view", f"report {FILE} --sort self": "tottime",
@@ -199,12 +199,29 @@ class Misspelt(Command):
                 f"run -p {PID}": "attach PID", f"record --pid {PID}": "attach PID", "run -d 10 ./svc": "timeout", "run -f flamegraph ./svc": "export", "run -g ./svc": "always recorded",
                 "run --call-graph dwarf ./svc": "always recorded", "run -r 100 ./svc": "-F HZ", "run -c 100 ./svc": "-F HZ", "run -a": "attach", "run -e cycles ./svc": "--engine",
                 "run -o x.svg ./svc": "flamegraph", "run -o x.pb.gz ./svc": "export", f"export {FILE} -o x.png": "no format has the suffix", f"export {FILE}": "which --format?",
-                f"flamegraph {FILE} -f svg": "export", f"explain {FILE} --html": "view", "dump svc": "pgrep svc", f"trace {FILE}": "list or show", "completion bash": "--help"}.items():
+                f"flamegraph {FILE} -f svg": "export", f"explain {FILE} --html": "view", "dump no-such-svc": "no process of yours has that name", f"trace {FILE}": "list or show", "completion bash": "--help"}.items():
             result = run(*words.split(), cwd=self.directory)
             self.assertNotEqual(result.returncode, 0, words)
             self.assertEqual(result.stdout, "", words)
             self.assertIn(named, result.stderr, words)
             self.assertLessEqual(len(result.stderr.splitlines()), 3, words)
+
+    def test_process_by_name(self):
+        """A name stands for the only process that has it."""
+        name = f"gp{os.getpid()}"
+        program = self.path(name)
+        os.symlink("/bin/sleep", program)
+        sleepers = []
+        try:
+            for count in (1, 2):
+                sleepers.append(subprocess.Popen([program, "1000"]))  # returns behind exec()
+                result = run("status", name)
+                words = (None, f"{name}: this process cannot be switched", f"2 processes are named '{name}': 'pgrep {name}' lists them")[count]
+                self.assertEqual((result.returncode, words in result.stderr), (count, True), result.stderr)
+        finally:
+            for sleeper in sleepers:
+                sleeper.kill()
+                sleeper.wait()
 
     def test_outputs_of_another_command(self):
         for name, words in (("x.svg", "'greenprof flamegraph FILE -o OUT.svg' makes a picture"), ("x.PNG", "flamegraph FILE -o OUT.svg' makes a picture"),

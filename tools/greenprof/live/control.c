@@ -18,6 +18,7 @@
 #include "export/write/json_text.h"
 #include "lent.h"
 #include "live_control.h"
+#include "live_target.h"
 #include "message.h"
 #include "model/budget.h"
 #include "model/engines.h"
@@ -49,10 +50,16 @@ static const char *control_engine_name(uint32_t engine)
 int gp_control_parse_pid(const gp_arguments_t *arguments, pid_t *pid)
 {
     uint64_t number;
-    if (!gp_parse_number(arguments->operands[0], 1, INT32_MAX, &number))
-        return gp_usage_error(arguments->command->name, "'%s' is no process id; 'pgrep %s' finds those of a name",
-                              arguments->operands[0], arguments->operands[0]);
-    *pid = (pid_t)number;
+    const char *text = arguments->operands[0], *command = arguments->command->name;
+    if (gp_parse_number(text, 1, INT32_MAX, &number)) {
+        *pid = (pid_t)number;
+        return 0;
+    }
+    size_t count = gp_target_named(text, pid);
+    if (count == 0)
+        return gp_usage_error(command, "'%s' is no process id, and no process of yours has that name", text);
+    if (count > 1)
+        return gp_usage_error(command, "%zu processes are named '%s': 'pgrep %s' lists them", count, text, text);
     return 0;
 }
 

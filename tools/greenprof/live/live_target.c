@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "live_target.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -83,6 +84,28 @@ int gp_target_find(gp_target_t *target, pid_t pid, const char *subject)
     if (geteuid() != 0 && geteuid() != target->uid)
         return gp_fail(subject, "the process belongs to another user: %s", strerror(EPERM));
     return 0;
+}
+
+size_t gp_target_named(const char *name, pid_t *pid)
+{
+    char comm[64], wanted[16];
+    size_t count = 0;
+    DIR *processes = opendir("/proc");
+    snprintf(wanted, sizeof(wanted), "%s", name); // the kernel keeps as much
+    for (struct dirent *entry; processes != NULL && (entry = readdir(processes)) != NULL;) {
+        gp_target_t target = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
+        if (target.pid <= 0 || target.pid == getpid() || !gp_target_read(target.pid, "comm", comm, sizeof(comm), NULL))
+            continue;
+        comm[strcspn(comm, "\n")] = '\0';
+        if (strcmp(comm, wanted) != 0 || live_target_read_status(&target) != (int)target.pid ||
+            (geteuid() != 0 && geteuid() != target.uid))
+            continue;
+        *pid = target.pid;
+        count++;
+    }
+    if (processes != NULL)
+        closedir(processes);
+    return count;
 }
 
 bool gp_target_is_there(const gp_target_t *target)

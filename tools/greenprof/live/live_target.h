@@ -22,6 +22,11 @@ typedef struct gp_target {
 // Returns 0 or EXIT_FAILED, with a message.
 int gp_target_find(gp_target_t *target, pid_t pid, const char *subject);
 
+// Find a process by its name, as ps shows it.
+//   pid: one of them.
+// Returns how many processes of this user have the name; this one does not count.
+size_t gp_target_named(const char *name, pid_t *pid);
+
 // Is the process still there, and the same? Is it stopped, by a signal or a debugger?
 bool gp_target_is_there(const gp_target_t *target);
 bool gp_target_is_stopped(const gp_target_t *target);
