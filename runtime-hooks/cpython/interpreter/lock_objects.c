@@ -8,9 +8,10 @@
 #include "interpreter/api.h"
 
 enum {
-    BYTE = 16,  // PyMutex in both objects
-    LEVEL = 32, // size_t of an RLock: how often its owner took it again
-    PARKED = 8, // of struct wait_entry: `addr` comes before the semaphore
+    BYTE = 16,          // PyMutex in both objects
+    LEVEL = 32,         // size_t of an RLock: how often its owner took it again
+    FIVE_WORDS = 0x200, // METH_METHOD: one more than are passed on here
+    PARKED = 8,         // of struct wait_entry: `addr` comes before the semaphore
 };
 
 // METHOD(number, TYPE, name, what the call does)
@@ -146,6 +147,8 @@ void gp_lock_objects_find(const gp_lock_events_t *events)
         bool is_there = atomic_load_explicit(&types[lock_methods[i].type], memory_order_relaxed) != 0;
         gp_py_method_t *method =
             is_there ? gp_py_method_in("_thread", names[lock_methods[i].type], lock_methods[i].name) : NULL;
+        if (method != NULL && method->flags & FIVE_WORDS)
+            method = NULL;
         definitions[i] = method;
         calls[i] = method != NULL ? (call_t *)(uintptr_t)method->function : NULL;
     }
