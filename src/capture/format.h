@@ -39,7 +39,7 @@ typedef struct gp_file_header {
     uint32_t ppid;               //  44
     uint32_t frequency_hz;       //  48 as asked for
     uint32_t engine;             //  52 enum gp_engine
-    uint32_t elf_machine;        //  56 EM_X86_64 (62) or EM_AARCH64 (183): words of 64 bits
+    uint32_t elf_machine;        //  56 EM_X86_64 (62) or EM_AARCH64 (183): words of 64 bits; 0 = not told
     uint32_t clock;              //  60 0 = cpu, 1 = wall: which one readers show by default; both are in the file
     uint8_t session[16];         //  64 random, the same for every file of one `greenprof run`
     uint64_t tick_hz;            //  80 calibrated frequency of the switch clock (time-stamp counter), Hz

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Memory of a live coroutine, and the rest of one that is over.
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cmocka_all.h"
 #include "coro/registry.h"
@@ -30,6 +33,22 @@ static size_t resident_at(const void *address)
     return kib * 1024;
 }
 
+// A kernel without a page of zeros gives a page to what is only read: some virtual machines' do.
+static bool reads_take_memory(void)
+{
+    enum { PAGE = 4096 };
+    char *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(page != MAP_FAILED && *(volatile char *)page == 0);
+    bool is_own = false;
+    uint64_t entry = 0; // bit 56: mapped here alone, as the page of zeros is not
+    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && pread(fd, &entry, sizeof(entry), (off_t)((uintptr_t)page / PAGE * sizeof(entry))) == sizeof(entry))
+        is_own = entry >> 56 & 1;
+    close(fd);
+    munmap(page, PAGE);
+    return is_own;
+}
+
 static prof_coro_t *make(size_t number)
 {
     return prof_coro_create((const void *)(stacks + number * STACK), STACK, NULL);
@@ -52,7 +71,8 @@ static void a_chunk_of_live_ones_is_small(void **state)
         all += is_full && !has_thread ? resident_at(chunk) : 0;
     }
     assert_in_range(full, 2, MANY / GP_CORO_PIECE);
-    assert_in_range(all / (full * GP_CORO_PIECE), sizeof(prof_coro_t), BYTES_MAX);
+    size_t most = reads_take_memory() ? sizeof(gp_coro_chunk_t) / GP_CORO_PIECE + 8 : BYTES_MAX;
+    assert_in_range(all / (full * GP_CORO_PIECE), sizeof(prof_coro_t), most);
 }
 
 static void records_have_numbers_and_parts_of_their_own(void **state)

@@ -73,7 +73,8 @@ static int reader_check_header(reader_t *reader, const gp_file_header_t *header)
                  unknown);
         return -EINVAL;
     }
-    if (header->elf_machine != EM_X86_64 && header->elf_machine != EM_AARCH64) {
+    bool is_machine_known = header->elf_machine == EM_X86_64 || header->elf_machine == EM_AARCH64;
+    if (!is_machine_known && header->elf_machine != EM_NONE) {
         snprintf(reader->error, GP_READER_ERROR_SIZE,
                  "is of a machine that this greenprof does not know: ELF's number for it is %" PRIu32,
                  header->elf_machine);

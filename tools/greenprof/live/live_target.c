@@ -88,16 +88,16 @@ int gp_target_find(gp_target_t *target, pid_t pid, const char *subject)
 
 size_t gp_target_named(const char *name, pid_t *pid)
 {
-    char comm[64], wanted[16];
+    enum { KEPT = 15 }; // bytes of a name that the kernel keeps: a longer one could be another's
+    char comm[64];
     size_t count = 0;
-    DIR *processes = opendir("/proc");
-    snprintf(wanted, sizeof(wanted), "%s", name); // the kernel keeps as much
+    DIR *processes = strlen(name) <= KEPT ? opendir("/proc") : NULL;
     for (struct dirent *entry; processes != NULL && (entry = readdir(processes)) != NULL;) {
         gp_target_t target = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
         if (target.pid <= 0 || target.pid == getpid() || !gp_target_read(target.pid, "comm", comm, sizeof(comm), NULL))
             continue;
         comm[strcspn(comm, "\n")] = '\0';
-        if (strcmp(comm, wanted) != 0 || live_target_read_status(&target) != (int)target.pid ||
+        if (strcmp(comm, name) != 0 || live_target_read_status(&target) != (int)target.pid ||
             (geteuid() != 0 && geteuid() != target.uid))
             continue;
         *pid = target.pid;

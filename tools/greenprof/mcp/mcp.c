@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -16,10 +17,11 @@
 enum { LINE_MAX_BYTES = 1 << 20, BATCH_MAX = 64 };
 enum { NOT_JSON = -32700, NO_REQUEST = -32600, NO_METHOD = -32601, WRONG_PARAMETERS = -32602, INTERNAL = -32603 };
 
-static json_t *mcp_error(json_t *id, int code, const char *message)
+// message: cut anywhere, and changed where it is no UTF-8 any more.
+static json_t *mcp_error(json_t *id, int code, char *message)
 {
-    return json_pack("{s:s, s:O?, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", id != NULL ? id : json_null(), "error",
-                     "code", code, "message", message);
+    return json_pack("{s:s, s:O?, s:{s:i, s:o}}", "jsonrpc", "2.0", "id", id != NULL ? id : json_null(), "error",
+                     "code", code, "message", gp_mcp_text(message, strlen(message)));
 }
 
 static json_t *mcp_initialize(const gp_mcp_t *mcp, const json_t *parameters)
@@ -73,13 +75,14 @@ static json_t *mcp_answer(const gp_mcp_t *mcp, const json_t *message)
     json_t *id = json_object_get(message, "id");
     const json_t *method = json_object_get(message, "method"), *parameters = json_object_get(message, "params");
     const char *version = json_string_value(json_object_get(message, "jsonrpc"));
+    parameters = json_is_null(parameters) ? NULL : parameters;
     if (json_is_object(message) && method == NULL &&
         (json_object_get(message, "result") != NULL || json_object_get(message, "error") != NULL))
         return NULL;
     bool is_id_wrong = id != NULL && !json_is_string(id) && !json_is_number(id);
     if (version == NULL || strcmp(version, "2.0") != 0 || !json_is_string(method) || is_id_wrong ||
         (parameters != NULL && !json_is_object(parameters)))
-        return mcp_error(is_id_wrong ? NULL : id, NO_REQUEST, "not a request of JSON-RPC 2.0");
+        return mcp_error(is_id_wrong ? NULL : id, NO_REQUEST, (char[]){"not a request of JSON-RPC 2.0"});
     if (id == NULL)
         return NULL;
     json_t *result = mcp_result(mcp, json_string_value(method), parameters, &code, error);
@@ -91,7 +94,7 @@ static json_t *mcp_answer_batch(const gp_mcp_t *mcp, const json_t *batch)
 {
     size_t count = json_array_size(batch);
     if (count == 0 || count > BATCH_MAX)
-        return mcp_error(NULL, NO_REQUEST, "a batch has 1 to 64 requests");
+        return mcp_error(NULL, NO_REQUEST, (char[]){"a batch has 1 to 64 requests"});
     json_t *answers = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *answer = mcp_answer(mcp, json_array_get(batch, i));
@@ -138,7 +141,7 @@ static int mcp_serve(const gp_mcp_t *mcp)
     bool is_heard = true;
     if (line == NULL)
         return gp_fail("memory", "%s", strerror(ENOMEM));
-    for (int byte = getchar(); is_heard; byte = getchar()) {
+    for (int byte = getchar();; byte = getchar()) {
         if (byte != '\n' && byte != EOF) {
             line[len] = (char)byte;
             len += len < LINE_MAX_BYTES;
@@ -147,7 +150,7 @@ static int mcp_serve(const gp_mcp_t *mcp)
         line[len] = '\0';
         if (!mcp_is_blank(line, len))
             is_heard = mcp_take_line(mcp, line, len);
-        if (byte == EOF)
+        if (byte == EOF || !is_heard)
             break;
         len = 0;
     }
@@ -165,14 +168,19 @@ int gp_command_mcp(const gp_arguments_t *arguments)
 {
     gp_mcp_t mcp = {
         .sources = arguments->operands, .source_count = arguments->operand_count, .control = arguments->control};
+    struct stat about;
     for (int i = 0; i < mcp.source_count; i++) {
         const char *source = mcp.sources[i];
         bool is_process = gp_mcp_is_process(source);
         mcp.has_process |= is_process;
         if (strcmp(source, "/dev/stdin") == 0)
             return gp_usage_error("mcp", "standard input has the requests: name a file");
-        if (!is_process && !gp_store_is_url(source) && access(source, R_OK) != 0)
+        if (is_process || gp_store_is_url(source))
+            continue;
+        if (stat(source, &about) != 0 || access(source, R_OK) != 0)
             return gp_fail(source, "%s", strerror(errno));
+        if (!S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+            return gp_usage_error("mcp", "%s: neither a file nor a folder", source);
     }
     if (mcp.control && !mcp.has_process)
         return gp_usage_error("mcp", "--control is for a process: name its PID");

@@ -31,6 +31,9 @@ json_t *gp_mcp_tools(const gp_mcp_t *mcp);
 enum { GP_MCP_ERROR_SIZE = 256 };
 json_t *gp_mcp_call_tool(const gp_mcp_t *mcp, const char *name, const json_t *arguments, char error[GP_MCP_ERROR_SIZE]);
 
+// A string of JSON; bytes become '?' where the text is no UTF-8. NULL: memory is short.
+json_t *gp_mcp_text(char *text, size_t size);
+
 // Run a command in a child.
 //   argv:    ended by NULL; argv[0] is the command's name.
 //   process: operand that is a process where the command takes a capture: its capture is meant; -1 = none.

@@ -3,10 +3,15 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +20,7 @@
 #include "mcp.h"
 #include "message.h"
 
-enum { OUTPUT_BYTES = 1 << 20, MESSAGES_BYTES = 1 << 16 };
+enum { OUTPUT_BYTES = 1 << 20, MESSAGES_BYTES = 1 << 16, PATIENCE_MS = 600000 };
 
 // A file that cannot be written beyond its size; the shared position says how much has been.
 static int mcp_run_file(off_t bytes)
@@ -51,20 +56,38 @@ static _Noreturn void mcp_run_child(int argc, char **argv, int process, const in
     _exit(status);
 }
 
-// The text in a file, as a string; bytes that are no UTF-8 become '?'.
+json_t *gp_mcp_text(char *text, size_t size)
+{
+    json_t *string = json_stringn(text, size);
+    for (size_t i = 0; string == NULL && i < size; i++)
+        text[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+    return string != NULL ? string : json_stringn(text, size);
+}
+
+// The text in a file, as a string.
 static json_t *mcp_run_text(int fd)
 {
     off_t len = lseek(fd, 0, SEEK_CUR);
     char *text = malloc((size_t)(len > 0 ? len : 0) + 1);
     ssize_t got = text != NULL && len > 0 ? pread(fd, text, (size_t)len, 0) : 0;
-    size_t size = got > 0 ? (size_t)got : 0;
-    json_t *string = text != NULL ? json_stringn(text, size) : NULL;
-    for (size_t i = 0; string == NULL && text != NULL && i < size; i++)
-        text[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
-    if (string == NULL && text != NULL)
-        string = json_stringn(text, size);
+    json_t *string = text != NULL ? gp_mcp_text(text, got > 0 ? (size_t)got : 0) : NULL;
     free(text);
     return string;
+}
+
+// Wait for the child, which is ended where that takes too long. Returns whether it has a status.
+static bool mcp_run_wait(pid_t child, int *status)
+{
+    struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN}; // none before Linux 5.3
+    if (end.fd >= 0) {
+        if (poll(&end, 1, PATIENCE_MS) == 0)
+            kill(child, SIGKILL);
+        close(end.fd);
+    }
+    pid_t ended;
+    while ((ended = waitpid(child, status, 0)) < 0 && errno == EINTR)
+        continue;
+    return ended == child;
 }
 
 static json_t *mcp_run_answer(const int files[2], int status)
@@ -75,6 +98,12 @@ static json_t *mcp_run_answer(const int files[2], int status)
     json_t *text = is_large      ? json_string("The answer is larger than 1 MiB: ask for fewer rows, or a part.\n")
                    : status == 0 ? mcp_run_text(files[0])
                                  : json_string("");
+    char killed[96];
+    if (WIFSIGNALED(status)) {
+        snprintf(killed, sizeof(killed),
+                 "The command was ended by signal %d: it failed, or took longer than 10 minutes.\n", WTERMSIG(status));
+        json_array_append_new(content, json_pack("{s:s, s:s}", "type", "text", "text", killed));
+    }
     json_t *const parts[] = {text, said};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (json_string_length(parts[i]) > 0)
@@ -87,13 +116,12 @@ static json_t *mcp_run_answer(const int files[2], int status)
 json_t *gp_mcp_run(int argc, char **argv, int process)
 {
     int files[2] = {mcp_run_file(OUTPUT_BYTES), mcp_run_file(MESSAGES_BYTES)}, status = 0;
-    pid_t child = files[0] >= 0 && files[1] >= 0 ? fork() : -1;
-    if (child == 0)
+    pid_t server = getpid(), child = files[0] >= 0 && files[1] >= 0 ? fork() : -1;
+    if (child == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == server)
         mcp_run_child(argc, argv, process, files);
-    pid_t ended = child;
-    while (child > 0 && (ended = waitpid(child, &status, 0)) < 0 && errno == EINTR)
-        continue;
-    json_t *answer = ended > 0 ? mcp_run_answer(files, status) : NULL;
+    if (child == 0)
+        _exit(EXIT_FAILED);
+    json_t *answer = child > 0 && mcp_run_wait(child, &status) ? mcp_run_answer(files, status) : NULL;
     for (size_t i = 0; i < 2; i++)
         if (files[i] >= 0)
             close(files[i]);

@@ -255,6 +255,7 @@ static json_t *mcp_tools_call(const gp_mcp_t *mcp, const tool_t *tool, const jso
 
 json_t *gp_mcp_call_tool(const gp_mcp_t *mcp, const char *name, const json_t *arguments, char error[GP_MCP_ERROR_SIZE])
 {
+    arguments = json_is_null(arguments) ? NULL : arguments;
     if (arguments != NULL && !json_is_object(arguments))
         snprintf(error, GP_MCP_ERROR_SIZE, "arguments: must be an object");
     for (size_t i = 0; error[0] == '\0' && i < COUNT; i++)
