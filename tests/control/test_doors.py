@@ -15,11 +15,15 @@ O_PATH = 0o10000000
 
 
 def descriptors(pid):
-    """Path, mode and flags of each."""
+    """Path, mode and flags of each that stays."""
     for number in os.listdir(f"/proc/{pid}/fd"):
-        with open(f"/proc/{pid}/fdinfo/{number}") as file:
-            flags = int(re.search(r"flags:\s+(\d+)", file.read())[1], 8)
-        yield os.readlink(f"/proc/{pid}/fd/{number}"), os.stat(f"/proc/{pid}/fd/{number}").st_mode, flags
+        try:
+            with open(f"/proc/{pid}/fdinfo/{number}") as file:
+                flags = int(re.search(r"flags:\s+(\d+)", file.read())[1], 8)
+            found = os.readlink(f"/proc/{pid}/fd/{number}"), os.stat(f"/proc/{pid}/fd/{number}").st_mode, flags
+        except FileNotFoundError: # read of a file of /proc, and closed
+            continue
+        yield found
 
 
 @unittest.skipIf(os.environ["SANITIZED"], "a sanitizer cannot be loaded into a program that was built without it")
