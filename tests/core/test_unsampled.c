@@ -23,7 +23,11 @@
 enum {
     WORK_NS = 150000000,     // several times what the engine `cpu` takes for a sample that is due
     SHORT_WORK_NS = 2000000, // less than that
-    SLACK_NS = 1000000,      // of greenprof's own, on the program's threads
+#ifdef __SANITIZE_ADDRESS__
+    SLACK_NS = 5000000, // and of the sanitizer's, where a thread begins
+#else
+    SLACK_NS = 1000000, // of greenprof's own, on the program's threads
+#endif
     NEVER_S = 3600
 };
 
