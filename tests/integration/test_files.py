@@ -184,7 +184,7 @@ class Kept(Files):
     """--keep and --keep-size remove parts, and nothing that is called like one."""
 
     def turn(self, *options, seconds=0.6):
-        self.profile(["steps", "burn", seconds], hz=10000, output="api.greenprof", options=("--rotate", "64K", *options),
+        self.profile(["steps", "tell", seconds], output="api.greenprof", options=("--rotate", "64K", *options),
                      healthy=False)
 
     def test_keep(self):
@@ -204,7 +204,7 @@ class Kept(Files):
     def test_keep_size(self):
         self.put("other-0001.greenprof", bytes(100 << 10))
         self.preload("api-12001.greenprof", "burn", 0.05)
-        self.profile(["steps", "burn", 1.5], hz=10000, output="more.greenprof", options=("--rotate", "64K"), healthy=False)
+        self.profile(["steps", "tell", 1.5], output="more.greenprof", options=("--rotate", "64K"), healthy=False)
         more = self.parts("more")
         self.turn("--keep-size", "64K", seconds=1.5)
         self.assertTrue({"other-0001.greenprof", "api-12001.greenprof"} <= set(os.listdir(self.directory)))
@@ -213,8 +213,8 @@ class Kept(Files):
     @AS_ROOT
     def test_another_root(self):
         os.mkdir(self.path("jail"))
-        steps = ["burn", 0.3, "root", self.path("jail"), "burn", 2.5]
-        run = self.profile(["steps", *steps], hz=10000, output="api.greenprof", options=("--rotate", "64K"), healthy=False)
+        steps = ["tell", 0.3, "root", self.path("jail"), "tell", 2.5]
+        run = self.profile(["steps", *steps], output="api.greenprof", options=("--rotate", "64K"), healthy=False)
         captures = [Capture(self.path(name)) for name in [*self.parts(), "api.greenprof"]]
         self.assertGreater(len(captures), 2)
         self.near("CPU time", sum(capture.process_cpu_ns for capture in captures) / 1e9, run.truth.total, 0.1, 0.1)
@@ -223,8 +223,8 @@ class Kept(Files):
     def test_fewer_rights(self):
         """The directory is root's: what the program may no longer put aside goes on."""
         os.chmod(self.directory, 0o755)
-        done = check.greenprof("run", "-F", "10000", "-o", self.path("api.greenprof"), "--rotate", "64K", "--",
-                               check.program("steps"), "user", OTHER_USER, "burn", 2)
+        done = check.greenprof("run", "-o", self.path("api.greenprof"), "--rotate", "64K", "--",
+                               check.program("steps"), "user", OTHER_USER, "tell", 2)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.parts(), [])
         self.assertIn("not in parts any more, as the program gave up its right to the directory", done.stderr.decode())

@@ -89,8 +89,8 @@ class Parts(check.Case):
         self.assertTrue(all(last.start_ns <= span.start_ns <= span.end_ns <= last.end_ns for span in inner))
 
     def test_size_and_number(self):
-        """At 10 kHz; the numbers go on in the next run, and the oldest go."""
-        self.profile(["parts", 4], hz=10000, options=("--rotate", "64K"))
+        """The numbers go on in the next run, and the oldest go."""
+        self.profile(["steps", "tell", 2], options=("--rotate", "64K"))
         sizes = [os.path.getsize(path) for path in self.parts()[:-1]]
         self.assertGreater(len(sizes), 1)
         self.assertEqual(self.aside(), [f"capture-{i + 1:04}.greenprof" for i in range(len(sizes))])
@@ -99,7 +99,7 @@ class Parts(check.Case):
         other = os.path.join(self.directory, "capture-x.greenprof")
         with open(other, "w"):
             pass
-        self.profile(["parts", 4], hz=10000, options=("--rotate", "64K,1h", "--keep", "2"))
+        self.profile(["steps", "tell", 2], options=("--rotate", "64K,1h", "--keep", "2"))
         kept = [int(re.findall(r"\d+", name)[0]) for name in self.aside()]
         self.assertEqual(len(kept), 2)
         self.assertGreater(kept[0], len(sizes))
@@ -160,7 +160,7 @@ class Parts(check.Case):
 
     def test_size_of_all(self):
         """The oldest parts of the directory go, whatever program put them aside; what is no part stays."""
-        self.profile(["parts", 4], hz=10000, output="other.greenprof", options=("--rotate", "64K"))
+        self.profile(["steps", "tell", 2], output="other.greenprof", options=("--rotate", "64K"))
         others = self.parts("other")[:-1]
         self.assertGreater(len(others), 1)
         for number, path in enumerate(others):

@@ -124,6 +124,14 @@
     ret
     END fn_restart
 
+    FUNCTION fn_call // of what is not patched itself
+    call 1f
+    addq %rsi, %rax
+    ret
+1:  leaq 3(%rdi), %rax
+    ret
+    END fn_call
+
     // To be refused.
     FUNCTION no_short
     movl %edi, %eax
@@ -131,10 +139,11 @@
     END no_short
     .skip 16, 0xcc
 
-    FUNCTION no_call
+    FUNCTION no_prefixed_call // as the compiler calls __tls_get_addr()
+    .byte 0x66
     call fn_push
     ret
-    END no_call
+    END no_prefixed_call
 
     FUNCTION no_loop // jumps into what would be taken
     xorl %eax, %eax

@@ -22,6 +22,7 @@ typedef long function_t(long, long);
 
 #define GOOD(EACH)                                                                                                     \
     EACH(fn_push)                                                                                                      \
+    EACH(fn_call)                                                                                                      \
     EACH(fn_lea)                                                                                                       \
     EACH(fn_rip_lea)                                                                                                   \
     EACH(fn_rip_load)                                                                                                  \
@@ -36,7 +37,7 @@ typedef long function_t(long, long);
     EACH(fn_restart)
 #define BAD(EACH)                                                                                                      \
     EACH(no_short)                                                                                                     \
-    EACH(no_call)                                                                                                      \
+    EACH(no_prefixed_call)                                                                                             \
     EACH(no_loop)                                                                                                      \
     EACH(no_short_jump)                                                                                                \
     EACH(no_vex)                                                                                                       \
