@@ -46,7 +46,7 @@ static void cpython_enter(void)
     uint32_t epoch = atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed);
     if (!gp_greenlet_enter())
         gp_asyncio_enter();
-    if (looked != epoch && gp_py_has_lock()) {
+    if (has_api && looked != epoch && gp_py_has_lock()) {
         looked = epoch;
         gp_pools_look();
     }

@@ -16,6 +16,8 @@
 #include "signal/region.h"
 #include "unwind/unwind.h"
 
+#include <errno.h>
+
 typedef int resume_t(lua_State *coroutine, lua_State *from, int arguments, int *results);
 
 enum { YIELDED = 1 };
@@ -44,10 +46,12 @@ static size_t lua_kept_frames(const prof_coro_t *coro, uintptr_t *frames, size_t
 static void lua_keep_frames(gp_lua_known_t *known, lua_State *state)
 {
     uintptr_t frames[GP_LUA_WAITING_FRAMES];
+    int saved = errno;
     size_t depth = gp_lua_walk_waiting((uintptr_t)state, frames, GP_LUA_WAITING_FRAMES);
     for (size_t i = 0; i < depth; i++)
         atomic_store_explicit(&known->frames[i], frames[i], memory_order_relaxed);
     atomic_store_explicit(&known->depth, (uint32_t)depth, memory_order_release);
+    errno = saved;
 }
 
 // Retire a coroutine that has ended.
@@ -156,22 +160,34 @@ static void lua_add_entry(void)
         gp_unwind_entry_add((uintptr_t)__start_gp_lua_resume, (uintptr_t)__stop_gp_lua_resume);
 }
 
+// A coroutine that runs, or that waits for one it has resumed, has the status of a fresh one: lua_resume() refuses it.
+static bool lua_is_active(lua_State *coroutine)
+{
+    gp_lock(&gp_registry_lock);
+    const gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)coroutine);
+    bool is_active = known != NULL && atomic_load_explicit(&known->is_active, memory_order_relaxed);
+    gp_unlock(&gp_registry_lock);
+    return is_active;
+}
+
 GP_ENTRY_CODE static int lua_resume_known(resume_t *real, lua_State *coroutine, lua_State *from, int arguments,
                                           int *results, const gp_park_t *park, gp_lua_entry_t *entry)
 {
     gp_thread_t *thread = NULL;
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_lua_known_form(coroutine) != GP_LUA_FORM_NONE)
         thread = gp_thread_attach();
-    if (thread == NULL) // and those before 5.4 have fewer arguments: the others do no harm
+    bool is_fresh = thread != NULL && gp_lua_is_fresh(coroutine);
+    // Those before 5.4 have fewer arguments: the others do no harm.
+    if (thread == NULL || (is_fresh && lua_is_active(coroutine)))
         return real(coroutine, from, arguments, results);
     lua_add_entry();
     bool outside;
     gp_lua_form_t form = gp_lua_known_form(coroutine);
     bool has_from = form == GP_LUA_FORM_53 || form == GP_LUA_FORM_54;
     call_t call = {.real = real, .from = from, .arguments = arguments, .results = results, .park = *park};
-    gp_lua_known_t *known = gp_lua_is_fresh(coroutine) ? lua_make(coroutine, has_from ? arguments : (int)(intptr_t)from,
-                                                                  &call.coro, &call.coro_id)
-                                                       : lua_look_up(coroutine, &call.coro, &call.coro_id);
+    gp_lua_known_t *known =
+        is_fresh ? lua_make(coroutine, has_from ? arguments : (int)(intptr_t)from, &call.coro, &call.coro_id)
+                 : lua_look_up(coroutine, &call.coro, &call.coro_id);
     call.resumer = gp_thread_coro_at(thread, park->sp, &call.resumer_id, &outside);
     if (known == NULL) {
         gp_coro_retire(call.coro); // there is no memory to remember it

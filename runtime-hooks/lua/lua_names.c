@@ -9,11 +9,11 @@
 #include "not_known.h"
 #include "patch/hooks.h"
 
-enum { LUA_51 = 501, LUA_53 = 503, LUA_54 = 504 };
+enum { LUA_51 = 501, LUA_53 = 503, LUA_54 = 504, FUNCTION = 6 }; // LUA_TFUNCTION of all
 
 static struct {
     double (*version)(lua_State *);
-    int (*status)(lua_State *), (*get_top)(lua_State *), (*check_stack)(lua_State *, int);
+    int (*status)(lua_State *), (*get_top)(lua_State *), (*check_stack)(lua_State *, int), (*type)(lua_State *, int);
     void (*push_value)(lua_State *, int);
     int (*get_info)(lua_State *, const char *, void *);
 } lua;
@@ -35,8 +35,9 @@ static bool lua_names_find_all(void)
     lua.push_value = lua_names_find("lua_pushvalue");
     lua.get_info = lua_names_find("lua_getinfo");
     lua.version = lua_names_find("lua_version");
-    return lua.status != NULL && lua.get_top != NULL && lua.check_stack != NULL && lua.push_value != NULL &&
-           lua.get_info != NULL;
+    lua.type = lua_names_find("lua_type");
+    return lua.status != NULL && lua.type != NULL && lua.get_top != NULL && lua.check_stack != NULL &&
+           lua.push_value != NULL && lua.get_info != NULL;
 }
 
 // Older ones return a pointer from lua_version(); lua_newuserdatauv, which 5.4 brought, tells them apart. 5.1 has none.
@@ -80,7 +81,9 @@ void gp_lua_name(lua_State *coroutine, int arguments, char *name, size_t size)
 {
     uint64_t debug[GP_LUA_DEBUG_WORDS];
     name[0] = '\0';
-    if (lua.get_top(coroutine) <= arguments || !lua.check_stack(coroutine, 1))
+    // lua_getinfo() of 5.1 takes no other value that can be called.
+    if (lua.get_top(coroutine) <= arguments || lua.type(coroutine, -(arguments + 1)) != FUNCTION ||
+        !lua.check_stack(coroutine, 1))
         return;
     lua.push_value(coroutine, -(arguments + 1));
     lua.get_info(coroutine, ">S", debug); // takes it off again

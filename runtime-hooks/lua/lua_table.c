@@ -152,6 +152,8 @@ void gp_lua_learn(gp_lua_form_t form, gp_lua_known_t *known)
 {
     uintptr_t address = atomic_load_explicit(&known->state, memory_order_relaxed);
     const state_t *state = (const state_t *)address; // NOLINT(performance-no-int-to-ptr)
+    if (state == NULL)                               // taken out meanwhile
+        return;
     atomic_store_explicit(&known->global, lua_table_global(&heads[form], state), memory_order_relaxed);
     if (atomic_load_explicit(&layout, memory_order_relaxed) >= 0)
         atomic_store_explicit(&layout, lua_table_looks_suspended(&heads[form], state) ? (int)form : -1,

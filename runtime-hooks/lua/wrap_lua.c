@@ -80,6 +80,16 @@ static void wrap_lua_find_name(lua_State *coroutine, int arguments, char *name, 
     gp_lua_write_place(GP_LUA_FORM_54, debug, name, size);
 }
 
+// A coroutine that runs has the status of a fresh one.
+static bool wrap_lua_is_active(lua_State *coroutine)
+{
+    pthread_mutex_lock(&lock);
+    const gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)coroutine);
+    bool is_active = known != NULL && atomic_load_explicit(&known->is_active, memory_order_relaxed);
+    pthread_mutex_unlock(&lock);
+    return is_active;
+}
+
 static gp_lua_known_t *wrap_lua_make(lua_State *coroutine, int arguments, const prof_park_t *creator)
 {
     char name[NAME_BYTES];
@@ -112,9 +122,11 @@ int __wrap_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int 
 {
     if (!__atomic_load_n(gp_wrap_active, __ATOMIC_RELAXED) || create == NULL)
         return __real_lua_resume(coroutine, from, arguments, results);
+    bool is_fresh = lua_status(coroutine) == GP_LUA_OK;
+    if (is_fresh && wrap_lua_is_active(coroutine))
+        return __real_lua_resume(coroutine, from, arguments, results);
     prof_park_t caller = gp_wrap_caller();
-    gp_lua_known_t *known =
-        lua_status(coroutine) == GP_LUA_OK ? wrap_lua_make(coroutine, arguments, &caller) : wrap_lua_look_up(coroutine);
+    gp_lua_known_t *known = is_fresh ? wrap_lua_make(coroutine, arguments, &caller) : wrap_lua_look_up(coroutine);
     if (known == NULL)
         return __real_lua_resume(coroutine, from, arguments, results);
     int status = wrap_lua_run(coroutine, from, arguments, results, known->coro);

@@ -21,6 +21,7 @@
 #include "signal/region.h"
 #include "unwind/unwind.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,18 +41,22 @@ static const gp_lua_host_t host = {.owner = nginx_owner, .woken = gp_nginx_woken
 
 static void nginx_find_lua(void)
 {
-    if (atomic_load_explicit(&gp_lua_host, memory_order_relaxed) != NULL)
+    static bool is_asked; // modules are loaded before the first request
+    if (is_asked)
         return;
+    is_asked = true;
     exdata_of = (uintptr_t(*)(lua_State *))(uintptr_t)gp_interpose_find("lua_getexdata");
     if (exdata_of != NULL)
         atomic_store_explicit(&gp_lua_host, &host, memory_order_release);
+    else
+        dlerror(); // nginx asks for its own errors only
 }
 
 // Method and URI, once they are known.
 static void nginx_name(gp_nginx_request_t *request)
 {
     char method[NAME_BYTES / 4], uri[NAME_BYTES], name[NAME_BYTES + NAME_BYTES / 4 + 1];
-    if (request->is_named || !gp_nginx_variable(request->address, "uri", uri, sizeof(uri)))
+    if (request->is_named || request->coro == NULL || !gp_nginx_variable(request->address, "uri", uri, sizeof(uri)))
         return;
     request->is_named = true;
     gp_nginx_variable(request->address, "request_method", method, sizeof(method));
@@ -123,12 +128,14 @@ GP_ENTRY_CODE static intptr_t nginx_enter(gp_nginx_request_t *request, call_t *c
     gp_thread_t *thread = gp_thread_attach();
     uint64_t resumer_id;
     bool outside;
-    if (thread == NULL || request->coro == NULL)
-        return call(address, code);
-    prof_coro_t *resumer = gp_thread_coro_at(thread, park->sp, &resumer_id, &outside);
-    if (resumer == request->coro)
-        return call(address, code);
+    prof_coro_t *resumer = thread != NULL ? gp_thread_coro_at(thread, park->sp, &resumer_id, &outside) : NULL;
     request->entered++;
+    if (thread == NULL || request->coro == NULL || resumer == request->coro) {
+        intptr_t same = call(address, code);
+        request->entered--;
+        nginx_settle(request);
+        return same;
+    }
     gp_nginx_woken(request->coro);
     gp_switch_to(request->coro, request->id, park);
     intptr_t result = nginx_run(call, address, code);
@@ -165,6 +172,8 @@ static gp_nginx_request_t *nginx_begin(uintptr_t address, gp_nginx_request_t *pa
     request->coro = gp_coro_new(&birth);
     request->id = request->coro != NULL ? atomic_load_explicit(&request->coro->id, memory_order_relaxed) : 0;
     request->is_sub = parent != NULL;
+    if (request->coro == NULL)
+        return request;
     request->entered++; // it has no span yet
     nginx_enter(request, nginx_begin_span, address, request->is_sub, park);
     request->entered--;

@@ -165,6 +165,18 @@ class Apart(Case):
         self.check_work("threads", 0.8)
 
 
+class Resumed(Case):
+    def test_as_alone(self):
+        """What Lua refuses, and what it starts, is what it is without greenprof, errno too."""
+        for name in "lua5.4", "lua5.3", "lua5.1", "luajit", "shared 5.4", "shared 5.3", "shared 5.1", "shared jit", "shared _static":
+            command = [*self.command(name), os.path.join(HERE, "resumed.lua"), "0"]
+            output = self.outcome_text(command)
+            run = self.profile(command, status=7, healthy=False)
+            self.assertEqual((run.stdout, run.stderr), (output, ""), name)
+            self.assertIn("inner\tfalse\tcannot resume", output, name)
+            self.assertEqual("called\t" in output, name.startswith("shared"), name)
+
+
 class Refused(Case):
     """What is not as it should be is not read: native frames, and one sentence."""
 

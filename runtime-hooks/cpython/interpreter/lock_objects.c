@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "interpreter/lock_objects.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/peek.h"
 #include "interpreter/api.h"
+#include "signal/language.h"
 
 enum {
     BYTE = 16,          // PyMutex in both objects
+    OWNER = 24,         // unsigned long long of an RLock: pthread_self() of its owner
     LEVEL = 32,         // size_t of an RLock: how often its owner took it again
     FIVE_WORDS = 0x200, // METH_METHOD: one more than are passed on here
     PARKED = 8,         // of struct wait_entry: `addr` comes before the semaphore
@@ -27,7 +30,7 @@ enum {
     METHOD(8, AGAIN, "_acquire_restore", take)                                                                         \
     METHOD(9, AGAIN, "release", give_again)                                                                            \
     METHOD(10, AGAIN, "__exit__", give_again)                                                                          \
-    METHOD(11, AGAIN, "_release_save", give)
+    METHOD(11, AGAIN, "_release_save", give_all)
 
 enum { PLAIN_BYTES = 24, AGAIN_BYTES = 40 }; // of objects with such a lock; else there is a semaphore in them
 enum { PLAIN, AGAIN, TYPES, METHODS = 12, MAKERS = 2 };
@@ -54,10 +57,23 @@ static gp_py_t *lock_objects_give(call_t *call, gp_py_t *self, void *second, voi
     return call(self, second, third, fourth);
 }
 
+static bool lock_objects_is_owner(const gp_py_t *self)
+{
+    unsigned long long owner = *(const unsigned long long *)(const void *)((const char *)self + OWNER);
+    return owner == (unsigned long long)pthread_self();
+}
+
+// Others are refused.
+static gp_py_t *lock_objects_give_all(call_t *call, gp_py_t *self, void *second, void *third, void *fourth)
+{
+    bool is_owner = lock_objects_is_owner(self);
+    return is_owner ? lock_objects_give(call, self, second, third, fourth) : call(self, second, third, fourth);
+}
+
 static gp_py_t *lock_objects_give_again(call_t *call, gp_py_t *self, void *second, void *third, void *fourth)
 {
     bool is_last = *(const size_t *)(const void *)((const char *)self + LEVEL) == 0;
-    return is_last ? lock_objects_give(call, self, second, third, fourth) : call(self, second, third, fourth);
+    return is_last ? lock_objects_give_all(call, self, second, third, fourth) : call(self, second, third, fourth);
 }
 
 #define LOCK_OBJECTS_CALL(number, type, method, does)                                                                  \
@@ -118,12 +134,21 @@ void gp_lock_objects_follow(bool is_attached)
     for (size_t i = 0; i < MAKERS; i++)
         if (maker_definitions[i] != NULL)
             lock_objects_put(&maker_definitions[i]->function, my_makers[i], makers[i], is_attached);
-    for (size_t i = 0; i < TYPES; i++) {
-        gp_py_t *type =
-            (gp_py_t *)atomic_load_explicit(&types[i], memory_order_acquire); // NOLINT(performance-no-int-to-ptr)
-        if (type != NULL)
-            lock_objects_put(gp_py_slot(type, GP_PY_TYPE_NEW), my_new[i], new_of[i], is_attached);
-    }
+}
+
+// Types that were derived before have a copy of tp_new, and the interpreter compares the two: so it stays replaced,
+// also after a detach, in all of them.
+static void lock_objects_replace_new(gp_py_t *type, size_t which)
+{
+    void **slot = gp_py_slot(type, GP_PY_TYPE_NEW);
+    if (*slot == (void *)(uintptr_t)new_of[which])
+        __atomic_store_n(slot, (void *)(uintptr_t)my_new[which], __ATOMIC_RELEASE);
+    gp_py_t *derived = gp_py.call_method(type, "__subclasses__", NULL);
+    for (ptrdiff_t i = 0; derived != NULL && i < gp_py.list_size(derived); i++)
+        lock_objects_replace_new(gp_py.list_item(derived, i), which);
+    if (derived == NULL)
+        gp_py.error_clear();
+    gp_py.drop(derived);
 }
 
 void gp_lock_objects_find(const gp_lock_events_t *events)
@@ -141,6 +166,8 @@ void gp_lock_objects_find(const gp_lock_events_t *events)
             continue;
         }
         new_of[i] = (call_t *)(uintptr_t)*gp_py_slot(type, GP_PY_TYPE_NEW);
+        if (new_of[i] != NULL)
+            lock_objects_replace_new(type, i);
         atomic_store_explicit(&types[i], (uintptr_t)type, memory_order_release);
     }
     for (size_t i = 0; i < METHODS; i++) {
@@ -156,7 +183,7 @@ void gp_lock_objects_find(const gp_lock_events_t *events)
         maker_definitions[i] = gp_py_method(module, functions[i]);
         makers[i] = maker_definitions[i] != NULL ? (call_t *)(uintptr_t)maker_definitions[i]->function : NULL;
     }
-    gp_lock_objects_follow(true);
+    gp_lock_objects_follow(!atomic_load_explicit(&gp_language_is_left, memory_order_relaxed));
 }
 
 bool gp_lock_objects_are_all(void)

@@ -353,7 +353,11 @@ static void locks_on_object_given(uintptr_t lock)
 
 static void locks_on_object_made(uintptr_t lock)
 {
-    if (locks_self() != NULL)
+    bool is_noted = locks_self() != NULL;
+    gp_lock_slot_t *slot = is_noted ? NULL : gp_lock_slot_find(lock);
+    if (slot != NULL) // of another lock, which was at this address
+        atomic_store_explicit(&slot->lock, 0, memory_order_relaxed);
+    if (is_noted)
         locks_made(lock, 1);
 }
 

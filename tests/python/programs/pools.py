@@ -3,7 +3,8 @@
 
 Arguments: the pool's size; what hands the calls over: futures, to_thread; plain (of no request), later (the same, after a
 line of input; its pid comes before). Prints for each request: its number, its latency, the seconds that its call was queued,
-at least and at most, and the seconds that it was at work. Then how many calls no worker was free for at a time, the same way.
+at least and at most, and the seconds that it was at work: once it was handed over, and all. Then how many calls no worker was
+free for at a time, the same way.
 """
 import asyncio
 import concurrent.futures
@@ -88,7 +89,7 @@ def main():
             thread.join()
     for i in range(REQUESTS):
         (before, after), (began, ended) = submitted[i], worked[i]
-        print("POOL", i, latencies[i], max(began - after, 0), began - before, ended - began)
+        print("POOL", i, latencies[i], max(began - after, 0), began - before, max(ended - max(began, after), 0), ended - began)
     print("MOST", most_queued(1), most_queued(0))
 
 
