@@ -10,7 +10,6 @@ imports the first server or framework that is named below; so does a program tha
 Modules of clients (greenprof.libraries) are changed in the same way. A request is a greenprof.span from the call of the application to the end of the response, below the caller's span. Each module
 is changed once, right after it was executed.
 """
-import asyncio
 import functools
 import sys
 
@@ -19,6 +18,11 @@ import greenprof.libraries
 import greenprof.wsgi
 
 _HEADERS = frozenset(name.encode() for name in greenprof._CONTEXT_HEADERS)
+
+
+def _cancelled():
+    import asyncio  # a program with threads alone need not have it
+    return asyncio.CancelledError
 
 
 def _route(template):
@@ -64,7 +68,7 @@ class Asgi:
 
         try:
             await self.application(scope, hear if method == "WEBSOCKET" else receive, answer)
-        except asyncio.CancelledError:
+        except _cancelled():
             request.end()
             raise
         except BaseException as error:
@@ -155,7 +159,7 @@ def _aiohttp(module):
                 mine.answer(response.status, getattr(response, "reason", None) or "")
                 mine.is_complete = not reset
                 return result
-            except (asyncio.CancelledError, ConnectionError):  # of the client's: others are answered with 500
+            except (_cancelled(), ConnectionError):  # of the client's: others are answered with 500
                 mine.end()
                 raise
             except BaseException as error:
