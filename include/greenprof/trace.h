@@ -63,13 +63,37 @@ typedef enum prof_span_kind {
     PROF_SPAN_CACHE = 7,
     PROF_SPAN_NATIVE_CALL = 8, // into a library: computing, a file
     PROF_SPAN_TASK = 9,
-    PROF_SPAN_EXTERNAL_COMMAND = 10
+    PROF_SPAN_EXTERNAL_COMMAND = 10,
+    PROF_SPAN_THREAD_SPAWN = 11, // a thread is started
+    PROF_SPAN_THREAD_MAIN = 12   // what a thread does, from its beginning to its end; below its PROF_SPAN_THREAD_SPAWN
 } prof_span_kind_t;
+
+// Fields that spans of a kind have where they are known, the same of each library: X(KIND, key, type); ANY: of each
+// kind. prof_span_set() refuses a value of another type. Other keys are the program's own. The version is raised with
+// each change of a row; rows are only added within one.
+#define PROF_SPAN_FIELDS_VERSION 1
+#define PROF_SPAN_FIELDS(X)                                                                                            \
+    X(ANY, "error.type", TEXT)                                                                                         \
+    X(ANY, "error.message", TEXT)                                                                                      \
+    X(ANY, "osprofiler.parent", TEXT)                                                                                  \
+    X(REST_CALL, "http.url", TEXT)                                                                                     \
+    X(REST_CALL, "http.status_code", NUMBER)                                                                           \
+    X(REST_DISPATCH, "http.route", TEXT)                                                                               \
+    X(REST_DISPATCH, "http.status_code", NUMBER)                                                                       \
+    X(RPC_CALL, "messaging.destination", TEXT)                                                                         \
+    X(DATABASE, "db.system", TEXT)                                                                                     \
+    X(DATABASE, "db.name", TEXT)                                                                                       \
+    X(DATABASE, "db.collection", TEXT)                                                                                 \
+    X(DATABASE, "db.statement", TEXT)                                                                                  \
+    X(DATABASE, "db.prepared", TEXT)                                                                                   \
+    X(CACHE, "cache.commands", NUMBER)                                                                                 \
+    X(EXTERNAL_COMMAND, "process.exit_code", NUMBER)
 
 enum {                           // flags of a span that begins
     PROF_SPAN_REMOTE_PARENT = 1, // parent_id is a span of another process, or 0: here the span is a root, a request
     PROF_SPAN_STACK = 2,         // keep the stack at which it begins
-    PROF_SPAN_PROFILE = 4        // record this request whatever the policy says
+    PROF_SPAN_PROFILE = 4,       // record this request whatever the policy says
+    PROF_SPAN_CLIENT = 8         // a call of a library: libraries' calls of the same kind within it are part of it
 };
 
 // A span that is open: a number in disguise, never an address. Every call refuses a span that is over.
@@ -109,7 +133,8 @@ PROF_API prof_span_t *prof_span_begin(prof_span_kind_t kind, const char *name, c
 
 // Add a field to a span. An earlier field of the same key stays. Fields beyond the limits are cut or left out (counted:
 // "fields cut"): 16 fields, 64 bytes a key, name and fields together 1,000 bytes.
-// Calls on the same span must not overlap. Returns 0; -EINVAL for one that is over, or no key; -ENOSPC.
+// Calls on the same span must not overlap. Returns 0; -EINVAL for one that is over, no key, or a value of another type
+// than PROF_SPAN_FIELDS has; -ENOSPC.
 PROF_API int prof_span_set(prof_span_t *span, const char *key, const char *value);
 
 // Give a span another name: a request is called by its route once that is known. Rules and results

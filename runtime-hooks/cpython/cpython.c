@@ -229,6 +229,14 @@ static int cpython_look_at_modules(void *unused)
     return 0;
 }
 
+static int cpython_look_when_running(void *unused)
+{
+    cpython_look_at_modules(unused);
+    if (gp_cpython_is_known())
+        gp_imports_meet_those_there();
+    return 0;
+}
+
 // While others load libraries, each dlsym() may take long: none is called where there is no interpreter.
 static void cpython_attach_soon(void)
 {
@@ -237,7 +245,7 @@ static void cpython_attach_soon(void)
     int (*add_call)(int (*)(void *), void *) =
         (int (*)(int (*)(void *), void *))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
     if (cpython_look() && has_api && add_call != NULL && is_initialized != NULL && is_initialized())
-        add_call(cpython_look_at_modules, NULL);
+        add_call(cpython_look_when_running, NULL);
 }
 
 static int cpython_attach(void)

@@ -73,17 +73,19 @@ static gp_py_t *imports_on_create_builtin(gp_py_t *self, gp_py_t *spec)
     return module;
 }
 
-// Modules of web servers and of frameworks: greenprof.servers looks at them before they are found.
+// Modules of web servers, of frameworks and of clients: greenprof.servers looks at them before they are found.
+static const char names[] =
+    "aiohttp.client\0aiohttp.web_protocol\0asyncpg.connection\0cheroot.wsgi\0django.core.handlers.base\0"
+    "eventlet.wsgi\0flask.ctx\0gevent.pywsgi\0grpc._channel\0gunicorn.workers.base\0httpx._client\0"
+    "hypercorn.utils\0kombu.messaging\0memcache\0oslo_concurrency.processutils\0oslo_messaging\0"
+    "osprofiler.profiler\0pika.adapters.blocking_connection\0psycopg.cursor\0pymemcache.client.base\0"
+    "pymongo.pool\0pymysql.cursors\0redis.client\0sqlalchemy.engine\0starlette.routing\0"
+    "urllib3.connectionpool\0uvicorn.config\0werkzeug.serving\0wsgiref.handlers\0"; // each with its NUL
+
 static bool imports_is_server(const char *name)
 {
-    static const char *const names[] = {
-        "aiohttp.web_protocol",  "cheroot.wsgi",     "django.core.handlers.base",
-        "eventlet.wsgi",         "flask.ctx",        "gevent.pywsgi",
-        "gunicorn.workers.base", "hypercorn.utils",  "starlette.routing",
-        "uvicorn.config",        "werkzeug.serving", "wsgiref.handlers",
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(name, names[i]) == 0)
+    for (const char *at = names; at[0] != '\0'; at += strlen(at) + 1)
+        if (strcmp(name, at) == 0)
             return true;
     return false;
 }
@@ -104,9 +106,11 @@ static void imports_meet_servers(void)
 // FrozenImporter asks for each module that is imported for the first time, by its whole name.
 static gp_py_t *imports_on_find(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
 {
-    const char *name = looks_for_servers && count > 0 && gp_py_type(args[0]) == gp_py.text_type && gp_cpython_is_main()
-                           ? gp_py.utf8(args[0], NULL)
-                           : NULL;
+    bool is_left = atomic_load_explicit(&gp_language_is_left, memory_order_relaxed);
+    const char *name =
+        looks_for_servers && !is_left && count > 0 && gp_py_type(args[0]) == gp_py.text_type && gp_cpython_is_main()
+            ? gp_py.utf8(args[0], NULL)
+            : NULL;
     if (name != NULL && imports_is_server(name))
         imports_meet_servers();
     return real_find(self, args, count, keywords);
@@ -149,6 +153,21 @@ static void imports_made(void *definition)
         imports_wrap_find(definition);
     if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0) // of the capture
         atomic_load_explicit(&gp_language, memory_order_acquire)->count_calls(true);
+}
+
+// Modules that are there by now; the others are met as they are imported, until greenprof leaves.
+void gp_imports_meet_those_there(void)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "_imp");
+    void *definition = module != NULL ? gp_py.module_def(module) : NULL;
+    bool is_there = false;
+    if (definition == NULL || !gp_setting_is(GP_SETTING_REQUESTS, "1") || !gp_cpython_is_main())
+        return;
+    imports_wrap_find(definition);
+    for (const char *at = names; at[0] != '\0'; at += strlen(at) + 1)
+        is_there = is_there || gp_py.dict_get(gp_py.module_dict(), at) != NULL;
+    if (is_there)
+        imports_meet_servers();
 }
 
 void gp_imports_prepare(void)

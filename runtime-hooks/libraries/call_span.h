@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Calls of libraries as spans, where a request is open on the calling coroutine; else nothing is done for them.
-//
-// GREENPROF_SPANS says of which libraries; all of them is the default. Threads: any. Signals: not safe. Cost where no
-// span is recorded: ~3 ns.
+// Calls of libraries as spans, where a request is open on the calling coroutine; else nothing is done for them: begun
+// where gp_client_may_call(). Threads: any. Signals: not safe.
 #pragma once
 
 #include "interpose/interpose.h"
+#include "trace/client_switch.h"
 #include "trace/span.h"
-
-typedef enum gp_library {
-    GP_LIBRARY_SQLITE,
-    GP_LIBRARY_LIBPQ,
-    GP_LIBRARY_LIBCURL,
-    GP_LIBRARY_HIREDIS,
-    GP_LIBRARY_LIBCURL_HEADERS, // only where it is named
-    GP_LIBRARIES,
-} gp_library_t;
-
-// Is the library wanted?
-bool gp_call_is_on(gp_library_t library);
-
-// Is a call to be recorded: is the library wanted, and a request open? Otherwise the functions below are not called.
-bool gp_call_is_wanted(gp_library_t library);
 
 // A function of the library that `original` belongs to, which may have been loaded for a plugin alone; NULL = it has
 // none of that name. Cost: ~1 ns from the second time on.
@@ -39,10 +23,10 @@ static inline void *gp_call_sibling(gp_sibling_t *known, const void *original, c
 }
 
 // Begin a span for a call. verb: what it does, as "SELECT"; the span is called "LIBRARY VERB".
-prof_span_t *gp_call_begin(gp_library_t library, prof_span_kind_t kind, const char *verb);
+prof_span_t *gp_call_begin(gp_client_t library, prof_span_kind_t kind, const char *verb);
 
 // The same for a call that is over, and began at `since`.
-prof_span_t *gp_call_begin_since(gp_library_t library, prof_span_kind_t kind, const char *verb,
+prof_span_t *gp_call_begin_since(gp_client_t library, prof_span_kind_t kind, const char *verb,
                                  const gp_span_since_t *since);
 
 // The first word of a text in capitals, if it is one of up to 15 letters; else `otherwise`.

@@ -19,7 +19,7 @@ PROF_API argv_t redisCommandArgv;
 static prof_span_t *hiredis_begin(const char *command)
 {
     char verb[16];
-    return gp_call_begin(GP_LIBRARY_HIREDIS, PROF_SPAN_CACHE, gp_call_verb(command, "command", verb));
+    return gp_call_begin(GP_CLIENT_HIREDIS, PROF_SPAN_CACHE, gp_call_verb(command, "command", verb));
 }
 
 static void *hiredis_end(prof_span_t *span, void *reply)
@@ -34,7 +34,7 @@ static void *hiredis_end(prof_span_t *span, void *reply)
 
 static void *hiredis_command(vcommand_t *real, void *context, const char *format, va_list arguments)
 {
-    if (!gp_call_is_wanted(GP_LIBRARY_HIREDIS))
+    if (!gp_client_may_call(GP_CLIENT_HIREDIS, PROF_SPAN_CACHE))
         return real(context, format, arguments);
     prof_span_t *span = hiredis_begin(format);
     return hiredis_end(span, real(context, format, arguments));
@@ -58,7 +58,7 @@ void *redisvCommand(void *context, const char *format, va_list arguments)
 void *redisCommandArgv(void *context, int count, const char **arguments, const size_t *lengths)
 {
     argv_t *real = GP_ORIGINAL(argv_t, "redisCommandArgv");
-    if (!gp_call_is_wanted(GP_LIBRARY_HIREDIS))
+    if (!gp_client_may_call(GP_CLIENT_HIREDIS, PROF_SPAN_CACHE))
         return real(context, count, arguments, lengths);
     prof_span_t *span = hiredis_begin(count > 0 && lengths == NULL ? arguments[0] : NULL);
     return hiredis_end(span, real(context, count, arguments, lengths));

@@ -65,9 +65,9 @@ int curl_easy_perform(void *handle)
     perform_t *real = GP_ORIGINAL(perform_t, "curl_easy_perform");
     if (handle == NULL || prof_span_current() == 0)
         return real(handle);
-    if (!gp_call_is_wanted(GP_LIBRARY_LIBCURL))
+    if (!gp_client_may_call(GP_CLIENT_LIBCURL, PROF_SPAN_REST_CALL))
         return libcurl_perform(real, handle);
-    prof_span_t *span = gp_call_begin(GP_LIBRARY_LIBCURL, PROF_SPAN_REST_CALL, "transfer");
+    prof_span_t *span = gp_call_begin(GP_CLIENT_LIBCURL, PROF_SPAN_REST_CALL, "transfer");
     int result = libcurl_perform(real, handle);
     libcurl_add_answer(span, handle, result, (void *)(uintptr_t)real);
     prof_span_end(span);

@@ -44,7 +44,7 @@ static handle_t *buckets[BUCKETS]; // under the lock; what is in a handle_t is o
 
 bool gp_curl_headers_are_on(void)
 {
-    return gp_call_is_on(GP_LIBRARY_LIBCURL_HEADERS);
+    return gp_client_is_on(GP_CLIENT_LIBCURL_HEADERS);
 }
 
 // --- handles

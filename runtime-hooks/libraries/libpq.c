@@ -23,7 +23,7 @@ PROF_API prepare_t PQprepare;
 static prof_span_t *libpq_begin(const char *sql, const char *otherwise)
 {
     char verb[16], plain[STATEMENT_MAX];
-    prof_span_t *span = gp_call_begin(GP_LIBRARY_LIBPQ, PROF_SPAN_DATABASE, gp_call_verb(sql, otherwise, verb));
+    prof_span_t *span = gp_call_begin(GP_CLIENT_LIBPQ, PROF_SPAN_DATABASE, gp_call_verb(sql, otherwise, verb));
     if (sql != NULL) {
         gp_call_statement(sql, plain, sizeof(plain));
         prof_span_set(span, "db.statement", plain);
@@ -47,7 +47,7 @@ static void *libpq_end(prof_span_t *span, void *result, const void *original)
 void *PQexec(void *connection, const char *query)
 {
     exec_t *real = GP_ORIGINAL(exec_t, "PQexec");
-    if (!gp_call_is_wanted(GP_LIBRARY_LIBPQ))
+    if (!gp_client_may_call(GP_CLIENT_LIBPQ, PROF_SPAN_DATABASE))
         return real(connection, query);
     prof_span_t *span = libpq_begin(query, "exec");
     return libpq_end(span, real(connection, query), (void *)(uintptr_t)real);
@@ -57,7 +57,7 @@ void *PQexecParams(void *connection, const char *command, int count, const unsig
                    const int *lengths, const int *formats, int result_format)
 {
     params_t *real = GP_ORIGINAL(params_t, "PQexecParams");
-    if (!gp_call_is_wanted(GP_LIBRARY_LIBPQ))
+    if (!gp_client_may_call(GP_CLIENT_LIBPQ, PROF_SPAN_DATABASE))
         return real(connection, command, count, types, values, lengths, formats, result_format);
     prof_span_t *span = libpq_begin(command, "exec");
     return libpq_end(span, real(connection, command, count, types, values, lengths, formats, result_format),
@@ -68,7 +68,7 @@ void *PQexecPrepared(void *connection, const char *name, int count, const char *
                      const int *formats, int result_format)
 {
     prepared_t *real = GP_ORIGINAL(prepared_t, "PQexecPrepared");
-    if (!gp_call_is_wanted(GP_LIBRARY_LIBPQ))
+    if (!gp_client_may_call(GP_CLIENT_LIBPQ, PROF_SPAN_DATABASE))
         return real(connection, name, count, values, lengths, formats, result_format);
     prof_span_t *span = libpq_begin(NULL, "exec prepared");
     prof_span_set(span, "db.prepared", name);
@@ -79,7 +79,7 @@ void *PQexecPrepared(void *connection, const char *name, int count, const char *
 void *PQprepare(void *connection, const char *name, const char *query, int count, const unsigned *types)
 {
     prepare_t *real = GP_ORIGINAL(prepare_t, "PQprepare");
-    if (!gp_call_is_wanted(GP_LIBRARY_LIBPQ))
+    if (!gp_client_may_call(GP_CLIENT_LIBPQ, PROF_SPAN_DATABASE))
         return real(connection, name, query, count, types);
     prof_span_t *span = libpq_begin(query, "prepare");
     return libpq_end(span, real(connection, name, query, count, types), (void *)(uintptr_t)real);

@@ -17,15 +17,10 @@ PROF_API int sqlite3_step(void *statement);
 PROF_API int sqlite3_exec(void *database, const char *sql, int (*callback)(void *, int, char **, char **),
                           void *argument, char **message);
 
-// The span of the thread's latest sqlite3_exec(): in many builds that calls sqlite3_step() and itself through the
-// dynamic linker.
-static __thread uint64_t exec_span __attribute__((tls_model("initial-exec")));
-
-// SQLite's calls of itself are part of the program's call.
+// SQLite's calls of itself, in many builds through the dynamic linker, are part of the program's call.
 static bool sqlite_is_wanted(void)
 {
-    uint64_t span = prof_span_current();
-    return __builtin_expect(span != 0, 0) && span != exec_span && gp_call_is_on(GP_LIBRARY_SQLITE);
+    return gp_client_may_call(GP_CLIENT_SQLITE, PROF_SPAN_DATABASE);
 }
 
 static const char *sqlite_sql_of(step_t *real, void *statement)
@@ -73,7 +68,7 @@ static int sqlite_first_step(step_t *real, void *statement)
 {
     const char *sql = sqlite_sql_of(real, statement);
     char verb[16];
-    prof_span_t *span = gp_call_begin(GP_LIBRARY_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "step", verb));
+    prof_span_t *span = gp_call_begin(GP_CLIENT_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "step", verb));
     return sqlite_end(span, sql, real(statement));
 }
 
@@ -89,17 +84,17 @@ static int sqlite_later_step(step_t *real, void *statement)
         return result;
     const char *sql = sqlite_sql_of(real, statement);
     return sqlite_end(
-        gp_call_begin_since(GP_LIBRARY_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "step", verb), &since), sql,
+        gp_call_begin_since(GP_CLIENT_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "step", verb), &since), sql,
         result);
 }
 
 int sqlite3_step(void *statement)
 {
     step_t *real = GP_ORIGINAL(step_t, "sqlite3_step");
-    if (__builtin_expect(!gp_spans_are_wanted(GP_SPANS_BY_ANY), 1) || !gp_call_is_on(GP_LIBRARY_SQLITE))
+    if (__builtin_expect(!gp_spans_are_wanted(GP_SPANS_BY_ANY), 1) || !gp_client_is_on(GP_CLIENT_SQLITE))
         return real(statement);
     bool is_first = !sqlite_is_later(real, statement);
-    if ((is_first || exec_span != 0) && !sqlite_is_wanted())
+    if (is_first && !sqlite_is_wanted())
         return real(statement);
     return is_first ? sqlite_first_step(real, statement) : sqlite_later_step(real, statement);
 }
@@ -111,10 +106,6 @@ int sqlite3_exec(void *database, const char *sql, int (*callback)(void *, int, c
     char verb[16];
     if (!sqlite_is_wanted())
         return real(database, sql, callback, argument, message);
-    prof_span_t *span = gp_call_begin(GP_LIBRARY_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "exec", verb));
-    uint64_t around = exec_span;
-    exec_span = prof_span_id(span);
-    int result = real(database, sql, callback, argument, message);
-    exec_span = around;
-    return sqlite_end(span, sql, result);
+    prof_span_t *span = gp_call_begin(GP_CLIENT_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "exec", verb));
+    return sqlite_end(span, sql, real(database, sql, callback, argument, message));
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "greenprof/consumer.h"
+#include "model/clients.h"
 #include "model/counters.h"
 #include "model/snapshot.h"
 #include "signal/language.h"
@@ -70,6 +71,9 @@ typedef struct gp_core_spans {
     void (*watch)(const struct gp_request_watch *watch);
     // How many were lost on their way to the listener, and to the capture.
     uint64_t (*lost)(void);
+    // See trace/client_switch.h.
+    bool (*may_call)(gp_client_t client, prof_span_kind_t kind);
+    bool (*client_is_on)(gp_client_t client);
 } gp_core_spans_t;
 
 // The capture of this process. Threads: one at a time.

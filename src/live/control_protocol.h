@@ -13,11 +13,12 @@
 
 #include <stdint.h>
 
+#include "model/clients.h"
 #include "model/counters.h"
 
 enum {
     GP_CONTROL_MAGIC = 0x43475052,
-    GP_CONTROL_VERSION = 6,
+    GP_CONTROL_VERSION = 7,
     GP_CONTROL_PATH_SIZE = 3024,
     GP_CONTROL_NAME_SIZE = 48,
     GP_CONTROL_NONCE_BYTES = 32,
@@ -51,6 +52,7 @@ typedef struct gp_control_request {
     uint32_t flush_ms;                 // START; 5 to 60000, 0 = as the environment says
     uint32_t lease_ms;                 // TOP: how long to keep ledgers for a further request
     char path[GP_CONTROL_PATH_SIZE];   // START; absolute, ended by a 0; "" = as the environment says, but a new file
+    char spans[GP_CLIENTS_LIST_SIZE];  // START; a list of model/clients.h, ended by a 0; "" = as it is
     uint32_t unused[3];                // 0
     uint8_t mac[GP_CONTROL_MAC_BYTES]; // of all before it; without meaning where the process has no key
 } gp_control_request_t;
@@ -75,6 +77,7 @@ typedef struct gp_control_reply {
     uint64_t coroutines;                   // live ones; TOP
     uint64_t rows;                         // in the file of the descriptor; TOP
     uint64_t counters[GP_COUNTER_COUNT];   // since the capture began
+    uint64_t clients;                      // whose calls become spans: bits of gp_client_t
     uint64_t refused;                      // packets so far that are no request, or not let in
     char path[GP_CONTROL_PATH_SIZE];       // of the latest capture; "" = there is none
     uint8_t nonce[GP_CONTROL_NONCE_BYTES]; // HELLO: for the next request of this connection, and no other

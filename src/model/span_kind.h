@@ -14,9 +14,11 @@
     X(CACHE, "cache")                                                                                                  \
     X(NATIVE_CALL, "native_call")                                                                                      \
     X(TASK, "task")                                                                                                    \
-    X(EXTERNAL_COMMAND, "external_command")
+    X(EXTERNAL_COMMAND, "external_command")                                                                            \
+    X(THREAD_SPAWN, "thread_spawn")                                                                                    \
+    X(THREAD_MAIN, "thread_main")
 
-enum { GP_SPAN_KIND_COUNT = PROF_SPAN_EXTERNAL_COMMAND + 1 };
+enum { GP_SPAN_KIND_COUNT = PROF_SPAN_THREAD_MAIN + 1 };
 
 // Numbers in captures: they never change.
 enum gp_span_flag {

@@ -57,9 +57,10 @@
     X(POLL, "auto|none", 0, 0, "auto", "none: no runtime is asked at samples which coroutine runs.")                   \
     X(GREENLETS, "see|trace|read", 0, 0, "see",                                                                        \
       "How switches of greenlets are known: seen in greenlet itself, by a trace function, or read at samples.")        \
-    X(SPANS, "LIBRARY[,...]", 0, 0, NULL,                                                                              \
-      "Libraries with calls that become spans of the request that makes them: sqlite, libpq, libcurl, hiredis; all; "  \
-      "none. Unset: all. libcurl-headers, only where it is named: the trace goes with libcurl's requests.")                                                                                                  \
+    X(SPANS, "CLIENT[,...]", 0, 0, NULL,                                                                               \
+      "Libraries with calls that become spans of the request that makes them: sqlite, redis, ...; all; none; -NAME: "  \
+      "all but this one; @FILE: as this file says, which is read again when it changes. Unset: all. Only where they "  \
+      "are named: libcurl-headers and headers (of Python's clients): the trace goes with what is sent; osprofiler.")   \
     X(REQUESTS, "0|1", 0, 0, "1",                                                                                         \
       "Python programs: 1 makes each request of a web server a span, where the package greenprof can be imported.")     \
     X(CONTROL, "0|1|stopped", 0, 0, "0",                                                                               \

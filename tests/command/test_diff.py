@@ -39,6 +39,64 @@ def capture(samples, pid=1, exact_ns=None):
     return HEAD.format(pid=pid) + "\n".join(defined + lines) + f"\ncounters {end} {exact_ns or total} 0 1 1 0 0 0 0 0\nend {end} 0\n"
 
 
+def requests(latencies_ms, name="GET /x", failed=()):
+    """A capture of requests, one after the other, a trace and a coroutine each."""
+    lines = ["header realtime=1790000000000000000 pid=1", "meta exe /opt/app/server", "module 1 /opt/app/server 0102 0x1000 0x9000 0x0",
+             "thread 1 10 1 0 main", "coro 1 0 - 0x1000 0x1000 1 1 -", "stack 1 0 1:10"]
+    at = 0
+    for number, ms in enumerate(latencies_ms, 1):
+        start, at = at, at + round(ms * 1e6)
+        lines += [f"coro {number + 1} 1 - 0x3000 0x1000 2 0 handler", f"trace {number} {number:032x}",
+                  f"span {number} 0 {number + 1} {number + 1} {start} {at} {number} 3 {16 if number in failed else 0} {name}"]
+    return "\n".join(lines) + f"\nend {at} 0\n"
+
+
+class Endpoints(Command):
+    def rows(self, base, file, *arguments):
+        paths = self.make("base", base), self.make("file", file)
+        return {row["endpoint"]: row for row in json.loads(self.succeed("diff", *paths, "--by", "endpoint", "--json", *arguments))["rows"]}
+
+    def test_figures(self):
+        """As they were made: latencies of 10 to 11 ms against 20 to 22."""
+        chance = random.Random(7)
+        base, file = ([scale * (10 + chance.random()) for _ in range(200)] for scale in (1, 2))
+        row = self.rows(requests(base, failed=(1, 2)), requests(file))["rest_dispatch GET /x"]
+        self.assertEqual((row["requests"], row["failed"]), ({"base": 200, "file": 200}, {"base": 2, "file": 0}))
+        for key, side, value in (("p50_ms", base, sorted(base)[99]), ("p99_ms", base, sorted(base)[197])):
+            self.assertAlmostEqual(row[key]["base"], value, delta=1e-4 * value)
+            self.assertGreater(row[key]["change"], 0.9 * value)
+        for key in "p50_ms", "mean_ms":
+            self.assertTrue(row[key]["significant"], key)
+        mean = sum(base) / 200
+        error = math.hypot(*((sum((x - sum(all_) / 200) ** 2 for x in all_) / 199 / 200) ** .5 for all_ in (base, file)))
+        self.assertAlmostEqual(row["mean_ms"]["base"], mean, delta=1e-4 * mean)
+        self.assertAlmostEqual(row["mean_ms"]["error"], error, delta=1e-3 * error)
+
+    def test_chance(self):
+        """Two runs of the same: hardly ever is anything called significant; what is on one side only, and few requests, never."""
+        chance = random.Random(3)
+        wrong = 0
+        for _ in range(40):
+            base, file = (requests([10 + chance.gauss(0, 1) for _ in range(60)]) for _ in range(2))
+            row = self.rows(base, file)["rest_dispatch GET /x"]
+            wrong += any(figure["significant"] for figure in row.values() if isinstance(figure, dict) and "significant" in figure)
+        self.assertLessEqual(wrong, 6)
+        few = self.rows(requests([1, 1.1, 1.2] * 2), requests([9, 9.1, 9.2] * 2))["rest_dispatch GET /x"]
+        self.assertFalse(few["mean_ms"]["significant"])
+        rows = self.rows(requests([1] * 20), requests([1] * 20, name="GET /y"))
+        self.assertEqual([(name, row["p50_ms"]["base"], row["p50_ms"]["file"], row["p50_ms"]["significant"]) for name, row in sorted(rows.items())],
+                         [("rest_dispatch GET /x", 1, None, False), ("rest_dispatch GET /y", None, 1, False)])
+
+    def test_text(self):
+        base, file = self.make("base", requests([10, 11] * 20)), self.make("file", requests([20, 22] * 20))
+        text = self.succeed("diff", base, file, "--by", "endpoint")
+        self.assertRegex(text, r"rest_dispatch GET /x\n  requests +40 +40\n  failed +0 +0\n  latency p50, ms +10\.000 +20\.000 +\+10\.000 \+- +\d+\.\d+\*?\n")
+        self.assertRegex(text, r"  latency p99, ms +11\.000 +22\.000 +\+11\.000 \+- +-\n")
+        self.assertNotIn("  gil", text)  # neither side has any
+        self.expect(2, "--by endpoint is a table of its own", "diff", base, file, "--by", "endpoint", "--per", "second")
+        self.expect(1, "has no requests", "diff", self.make("none", capture([([0x10], 1000000, 1, 0)])), file, "--by", "endpoint")
+
+
 class Diff(Command):
     def diff(self, *arguments):
         rows = ROW.findall(self.succeed("diff", *arguments, "-n", "0"))

@@ -10,7 +10,7 @@ import subprocess
 import unittest
 
 from support import GREENPROF, SERVICE, Service
-from wire import PATH_SIZE, START, STATUS, STOP, TOP, VERSION, Asking, request
+from wire import PATH_SIZE, SPANS_SIZE, START, STATUS, STOP, TOP, VERSION, Asking, request
 
 STRANGER = 65534
 
@@ -127,7 +127,8 @@ class Refusals(Asking):
         for packet in (b"x", whole[:-1], whole + b"x", whole[:24], bytes(100000), request(magic=1)):
             self.assertIsNone(self.answer(service, packet))
         for packet in (request(version=VERSION + 1), request(command=99), request(path=b"x" * PATH_SIZE), request(path=b"relative"),
-                       request(frequency=1 << 30), request(clock=7), request(budget=500001)):
+                       request(frequency=1 << 30), request(clock=7), request(budget=500001),
+                       request(spans=b"x" * SPANS_SIZE), request(START, spans=b"nonsense")):
             self.assertLess(self.answer(service, packet), 0)
         chance = random.Random(1)
         for _ in range(300):

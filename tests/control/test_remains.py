@@ -25,11 +25,11 @@ OF_PYTHON = {
     "python_tasks_on_register", "python_tasks_on_enter", "python_tasks_on_leave",
     "greenlet_trace_settrace", "greenlet_trace_gettrace",
     "hubs_on_pop", "loop_look_on_poll",
-    "imports_on_create", "imports_on_create_builtin", "imports_on_exec", "imports_on_exec_builtin",  # of modules
+    "imports_on_create", "imports_on_create_builtin", "imports_on_exec", "imports_on_exec_builtin", "imports_on_find",  # of modules
     "gp_lock_table_begin_anew",  # a fork handler
     "thread_names_on_start",    # of threads: named as threading.Thread names them
     "queue_calls_on_simple_put", "queue_calls_on_simple_get", "queue_calls_on_get_nowait",  # of queue.SimpleQueue
-    "cpython_look_at_modules",  # a word of the interpreter's ring of calls: it was made already
+    "cpython_look_when_running",  # a word of the interpreter's ring of calls: it was made already
 }
 # Put back once 1,000 switches came by that nothing looked at.
 SWITCHES = {"greenlet_native_on_main_switch", "greenlet_native_on_other_switch", "greenlet_native_on_initialstub"}

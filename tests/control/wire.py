@@ -8,14 +8,14 @@ import struct
 
 from support import Case
 
-MAGIC, VERSION = 0x43475052, 6
+MAGIC, VERSION = 0x43475052, 7
 STATUS, START, STOP, DUMP, TOP, DETACH, HELLO = range(7)
-PATH_SIZE, MAC_BYTES, NONCE_BYTES = 3024, 32, 32
+PATH_SIZE, SPANS_SIZE, MAC_BYTES, NONCE_BYTES = 3024, 512, 32, 32
 
 
-def request(command=STATUS, magic=MAGIC, version=VERSION, frequency=0, clock=-1, budget=0, flush=0, lease=0, path=b"", mac=b""):
-    return struct.pack(f"<IIIIiIII{PATH_SIZE}s12x{MAC_BYTES}s", magic, version, command, frequency, clock, budget, flush, lease, path,
-                       mac)
+def request(command=STATUS, magic=MAGIC, version=VERSION, frequency=0, clock=-1, budget=0, flush=0, lease=0, path=b"", spans=b"", mac=b""):
+    return struct.pack(f"<IIIIiIII{PATH_SIZE}s{SPANS_SIZE}s12x{MAC_BYTES}s", magic, version, command, frequency, clock, budget, flush, lease, path,
+                       spans, mac)
 
 
 def sign(key, nonce, packet):

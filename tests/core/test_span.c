@@ -132,6 +132,49 @@ static void test_fields_are_bounded(void **state)
     assert_int_equal(strlen(it->text + 4), GP_SPAN_KEY_MAX);
 }
 
+// Each row of the table: a number is one in spans of its kind.
+static void test_fields_have_their_types(void **state)
+{
+    enum { PROF_SPAN_ANY = 9 }; // PROF_SPAN_TASK
+#define ROW(kind, key, type) {PROF_SPAN_##kind, key, #type},
+    static const struct {
+        int kind;
+        const char *key, *type;
+    } rows[] = {PROF_SPAN_FIELDS(ROW)};
+#undef ROW
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        bool is_number = strcmp(rows[i].type, "NUMBER") == 0;
+        prof_span_t *span = prof_span_begin((prof_span_kind_t)rows[i].kind, "typed", NULL);
+        assert_int_equal(prof_span_set(span, rows[i].key, "204"), 0);
+        assert_int_equal(prof_span_set(span, rows[i].key, "-1"), 0);
+        assert_int_equal(prof_span_set(span, rows[i].key, ""), is_number ? -EINVAL : 0);
+        assert_int_equal(prof_span_set(span, rows[i].key, "20x"), is_number ? -EINVAL : 0);
+        assert_int_equal(prof_span_set(span, "of.mine", "20x"), 0);
+        prof_span_end(span);
+    }
+}
+
+// Within a library's call, another one of its kind is part of it.
+static void test_one_call_is_one_span(void **state)
+{
+    prof_span_options_t call = PROF_SPAN_OPTIONS_INIT;
+    (void)state;
+    call.flags = PROF_SPAN_CLIENT;
+    assert_false(gp_span_may_call(PROF_SPAN_DATABASE));
+    prof_span_t *mine = prof_span_begin(PROF_SPAN_DATABASE, "mine", NULL);
+    assert_true(gp_span_may_call(PROF_SPAN_DATABASE));
+    prof_span_t *outer = prof_span_begin(PROF_SPAN_DATABASE, "of a library", &call);
+    assert_false(gp_span_may_call(PROF_SPAN_DATABASE));
+    assert_true(gp_span_may_call(PROF_SPAN_REST_CALL));
+    prof_span_t *task = prof_span_begin(PROF_SPAN_TASK, "of the program", NULL);
+    assert_true(gp_span_may_call(PROF_SPAN_DATABASE));
+    prof_span_end(task);
+    prof_span_end(outer);
+    assert_true(gp_span_may_call(PROF_SPAN_DATABASE));
+    prof_span_end(mine);
+}
+
 static void test_another_name(void **state)
 {
     static const char *const names[] = {"GET /servers/{id}", "GET", "the longest of these names by far"};
@@ -242,7 +285,7 @@ static void test_bad_kinds_and_sizes(void **state)
     prof_span_options_t options = {0}; // of no size: nothing of it counts
     options.parent_id = 5;
     assert_null(prof_span_begin(0, "x", NULL));
-    assert_null(prof_span_begin(11, "x", NULL));
+    assert_null(prof_span_begin((prof_span_kind_t)GP_SPAN_KIND_COUNT, "x", NULL));
     prof_span_end(prof_span_begin(PROF_SPAN_TASK, NULL, &options));
     assert_int_equal(find("")->mark.span.parent_id, 0);
 }
@@ -363,6 +406,8 @@ int main(void)
         cmocka_unit_test_setup(test_one_that_is_over_is_refused, set_up),
         cmocka_unit_test_setup(test_missing_ends_are_repaired, set_up),
         cmocka_unit_test_setup(test_fields_are_bounded, set_up),
+        cmocka_unit_test_setup(test_fields_have_their_types, set_up),
+        cmocka_unit_test_setup(test_one_call_is_one_span, set_up),
         cmocka_unit_test_setup(test_another_name, set_up),
         cmocka_unit_test_setup(test_trace_set_is_a_request, set_up),
         cmocka_unit_test_setup(test_trace_set_within_a_span, set_up),

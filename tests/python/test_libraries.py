@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Calls of Python libraries as spans of their request, and requests of WSGI applications."""
 import json
+import os
+import re
+import subprocess
+import tempfile
 import unittest
 import uuid
 
@@ -10,7 +14,7 @@ from test_spans import FAILED, REMOTE_PARENT, REPAIRED, spans_of
 support.require_package()
 support.require("sqlalchemy", "redis", "urllib3", "oslo_messaging")
 
-REQUEST, REST_CALL, REST_DISPATCH, RPC_CALL, RPC_DISPATCH, DATABASE, CACHE, TASK = 1, 2, 3, 4, 5, 6, 7, 9
+REQUEST, REST_CALL, REST_DISPATCH, RPC_CALL, RPC_DISPATCH, DATABASE, CACHE, TASK, EXTERNAL_COMMAND = 1, 2, 3, 4, 5, 6, 7, 9, 10
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
@@ -67,6 +71,7 @@ class Statements(unittest.TestCase):
         """One span a statement, whoever listens first, of the id that OSProfiler's store has; none of them is repaired."""
         run = support.Run("statements.py", first)
         events, spans = json.loads(run.output), sorted(spans_of(run), key=lambda span: span["start_ns"])
+        spans = [span for span in spans if span["kind"] != DATABASE or "db.system" in dict(span["fields"])]  # a row of SQLite may be slow
         roots = [span for span in spans if span["kind"] != DATABASE]
         self.assertEqual([(span["name"], span["flags"] & REPAIRED) for span in roots], [("of greenprof", 0), ("GET /", 0)])
         said = [[bool(span["flags"] & FAILED) for span in spans if span["kind"] == DATABASE and span["parent_id"] == root["id"]] for root in roots]
@@ -82,6 +87,84 @@ class Statements(unittest.TestCase):
         for first in "greenprof", "osprofiler":
             with self.subTest(first=first):
                 self.check(first)
+
+
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../include/greenprof/trace.h")) as header:
+    HEADER = header.read()
+ENUM = {kind: int(number) for kind, number in re.findall(r"PROF_SPAN_([A-Z_]+) = (\d+)", HEADER[HEADER.index("enum prof_span_kind"):HEADER.index("prof_span_kind_t;")])}
+FIELDS = {}
+for kind, key in re.findall(r'X\(([A-Z_]+), "([a-z_.]+)", [A-Z]+\)', HEADER):
+    FIELDS.setdefault(kind, set()).add(key)
+KINDS = {**dict.fromkeys(("asyncpg", "psycopg", "pymongo", "pymysql"), DATABASE), **dict.fromkeys(("memcache", "pymemcache", "redis"), CACHE),
+         **dict.fromkeys(("aiohttp", "httpx", "urllib3"), REST_CALL), **dict.fromkeys(("grpc", "kombu", "pika"), RPC_CALL),
+         **dict.fromkeys(("oslo_concurrency", "subprocess"), EXTERNAL_COMMAND)}
+
+
+class Clients(unittest.TestCase):
+    """Without a word in the program: each library of the table, each by its own switch."""
+
+    def calls(self, **environment):
+        run = support.Run("client_calls.py", **environment)
+        spans = spans_of(run)
+        names = {span["id"]: span["name"] for span in spans if span["kind"] == REQUEST}
+        found = {}
+        for span in spans:
+            if span["parent_id"] in names:
+                found.setdefault(names[span["parent_id"]], []).append(span)
+        return json.loads(run.output), found
+
+    def test_each(self):
+        there, found = self.calls()
+        self.assertGreaterEqual(set(there), {"aiohttp", "pymysql", "redis", "subprocess", "urllib3"})
+        for library, count in there.items():
+            with self.subTest(library):
+                self.assertEqual([span["kind"] for span in found.get(library, [])], [KINDS[library]] * count)
+                self.assertNotIn("secret", json.dumps([(span["name"], span["fields"]) for span in found[library]]))
+                kind = next(kind for kind, number in ENUM.items() if number == KINDS[library])
+                self.assertLessEqual({key for span in found[library] for key, _ in span["fields"]}, FIELDS["ANY"] | FIELDS.get(kind, set()))
+        self.assertEqual([(span["name"], dict(span["fields"])) for span in found["whole"]], [("true", {"process.exit_code": "0"})])
+
+    def test_switches(self):
+        there, _ = self.calls()
+        for switched in (sorted(there)[::2], sorted(there)[1::2]):
+            _, found = self.calls(options=["--spans", ",".join(f"-{name}" for name in switched)])
+            self.assertEqual(set(found) - {"whole"}, set(there) - set(switched))
+
+    def test_at_run_time(self):
+        """Of a process that records, by a command; and by a file that changes, which is looked at once a second."""
+        with tempfile.TemporaryDirectory() as folder:
+            rules, capture = os.path.join(folder, "rules"), os.path.join(folder, "x.greenprof")
+            with open(rules, "w") as file:
+                file.write("-redis\n")
+            with subprocess.Popen([support.GREENPROF, "run", "-q", "--control", "--spans", "@" + rules, "-o", capture, "--", support.PYTHON, "-B",
+                                   os.path.join(support.PROGRAMS, "client_calls.py"), "rounds"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+                def ask(name):
+                    process.stdin.write(name + "\n")
+                    process.stdin.flush()
+                    return process.stdout.readline()
+
+                def on():
+                    return json.loads(support.command("status", str(process.pid), "--json"))["spans"]
+                process.stdout.readline()
+                ask("file")
+                support.command("start", str(process.pid), "--spans", "redis,-sqlite")
+                ask("command")
+                with open(rules, "w") as file:
+                    file.write("sqlite\nredis\n")
+                support.helpers.until(lambda: on() == ["sqlite", "redis"], "the file to be read", process, pause=0.05)
+                ask("changed")
+                wrong = subprocess.run([support.GREENPROF, "start", str(process.pid), "--spans", "nonsense"], capture_output=True, text=True)
+                self.assertEqual(wrong.returncode, 2)
+                self.assertIn("--spans nonsense: must be sqlite, ", wrong.stderr)
+                process.stdin.close()
+            found = {}
+            spans = [json.loads(line) for line in support.helpers.run([os.environ["LIST_SPANS"], capture]).stdout.splitlines()]
+            names = {span["id"]: span["name"] for span in spans if span["kind"] == REQUEST}
+            for span in spans:
+                if span["parent_id"] in names:
+                    found.setdefault(names[span["parent_id"]], set()).add(span["name"].split()[0])
+            self.assertEqual(found, {"file": {"sqlite"}, "command": {"redis"}, "changed": {"sqlite", "redis"}})
 
 
 class Points(unittest.TestCase):

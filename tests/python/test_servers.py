@@ -158,6 +158,66 @@ class Plain(unittest.TestCase):
         self.check("aiohttp")
 
 
+class Attached(Server):
+    """A server that runs already; its worker where it has one."""
+
+    def __init__(self, kind):
+        self.directory = tempfile.TemporaryDirectory(prefix="greenprof-servers-")
+        self.port, = support.helpers.free_ports(1)
+        self.process = subprocess.Popen([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "servers.py"), kind, str(self.port)],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        support.helpers.until(lambda: can_connect(self.port), "the server", self.process, pause=0.05)
+        children = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True).stdout.split()
+        self.pid = children[0] if kind.startswith("gunicorn") else str(self.process.pid)
+        self.keeps_open = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        self.keep("/before")
+        support.command("attach", self.pid, "-o", os.path.join(self.directory.name, "x.greenprof"))
+
+    def keep(self, path):
+        self.keeps_open.request("GET", path)
+        self.keeps_open.getresponse().read()
+
+    def requests(self):
+        support.command("detach", self.pid)
+        self.keep("/after")
+        self.keeps_open.close()
+        return super().requests()
+
+
+class Late(unittest.TestCase):
+    """Attached to: requests that begin afterwards, also on a connection that was there before."""
+
+    def check(self, kind, path="/plain", name="GET /plain"):
+        with Attached(kind) as server:
+            server.ask("/first")  # by then the interpreter has come by
+            server.keep("/first")
+            for _ in range(3):
+                self.assertEqual(server.ask(path)[0], 200)
+                server.keep(path)
+            found = server.requests()
+        self.assertEqual(len(found.get(name, [])), 6, found)
+        self.assertLessEqual(set(found), {name, "GET /first"})
+        self.assertEqual([failed for requests in found.values() for _, failed, *_ in requests].count(True), 0)
+
+    def test_wsgi(self):
+        for kind, *modules in (("wsgiref",), ("werkzeug", "werkzeug"), ("cheroot", "cheroot"), ("gunicorn-sync", "gunicorn"), ("gunicorn-gthread", "gunicorn")):
+            with self.subTest(kind):
+                need(*modules)
+                self.check(kind)
+
+    def test_green_threads(self):
+        for kind in "eventlet", "gevent":
+            with self.subTest(kind):
+                need(kind)
+                self.check(kind)
+
+    def test_asgi(self):
+        need("uvicorn", "starlette", "aiohttp")
+        self.check("uvicorn")
+        self.check("uvicorn+starlette", "/users/anne", "GET /users/{id}")
+        self.check("aiohttp", "/users/anne", "GET /users/{id}")
+
+
 class Routes(unittest.TestCase):
     """Frameworks: requests are called by the template of their route."""
 
@@ -200,6 +260,15 @@ class Guest(unittest.TestCase):
             run = (support.GREENPROF, "run", "-q", "-o", os.path.join(directory, "x.greenprof"), "--")
             plain, under = (support.helpers.run([*before, support.PYTHON, "-c", script]).stdout for before in ((), run))
         self.assertEqual(under, plain)
+
+    def test_paste_filter(self):
+        need("paste.deploy")
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "api-paste.ini")
+            with open(path, "w") as file:
+                file.write("[filter:main]\npaste.filter_factory = greenprof.wsgi:Tracing.filter_factory\n")
+            script = "import sys, paste.deploy; print(type(paste.deploy.loadfilter('config:' + sys.argv[1])(print)).__name__)"
+            self.assertEqual(support.helpers.run([support.PYTHON, "-c", script, path]).stdout, "Tracing\n")
 
     def test_own_tracing(self):
         """Where the program says itself what its requests are called, each is one request, called so."""

@@ -13,7 +13,7 @@ support.require_package()
 
 REQUESTS, CHILDREN, TURNS = 20, 3, 5  # of programs/spans.py
 REMOTE_PARENT, REPAIRED, IMPLICIT, FAILED, NO_TIMES = 1, 4, 8, 16, 32
-REST_DISPATCH, CACHE, TASK = 3, 7, 9
+REST_DISPATCH, CACHE, TASK, THREAD_SPAWN, THREAD_MAIN = 3, 7, 9, 11, 12
 
 
 def spans_of(run):
@@ -22,15 +22,21 @@ def spans_of(run):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def made_by_program(spans):
+    return [span for span in spans if span["kind"] not in (THREAD_SPAWN, THREAD_MAIN)]
+
+
 class Shapes(unittest.TestCase):
     def check(self, kind):
         run = support.Run("spans.py", kind)
-        ids, spans = json.loads(run.output), spans_of(run)
+        ids, all_ = json.loads(run.output), spans_of(run)
+        spans = made_by_program(all_)
         by_name = {span["name"]: span for span in spans}
         self.assertEqual({name: span["id"] for name, span in by_name.items()}, ids)
         self.assertEqual(len(spans), REQUESTS * (1 + CHILDREN * (1 + TURNS)))
         self.assertEqual(len({span["id"] for span in spans}), len(spans))
-        self.assertIn(f" {len(spans)} spans,", support.command("info", run.capture))
+        self.assertEqual(len(all_) - len(spans), 2 * REQUESTS * CHILDREN if kind == "threads" else 0)
+        self.assertIn(f" {len(all_)} spans,", support.command("info", run.capture))
         for i in range(REQUESTS):
             self.check_request(i, by_name)
         for span in spans:
@@ -75,7 +81,7 @@ class Uses(unittest.TestCase):
         run = support.Run("span_uses.py", "recorded")
         self.assertEqual(run.output, "end\n")
         spans = {}
-        for span in spans_of(run):
+        for span in made_by_program(spans_of(run)):
             spans.setdefault(span["name"], []).append(span)
         self.assertEqual({name: len(same) for name, same in spans.items() if len(same) != 1},
                          {"again": 2, "recursive": 4, "awaited": 10})
@@ -175,6 +181,24 @@ class Idle(unittest.TestCase):
 
     def test_asyncio(self):
         self.check("asyncio")
+
+
+class Threads(unittest.TestCase):
+    def test_threads_of_a_request(self):
+        """Each has an instant at which it is started and a span for its life, also beyond the request; threads of pools have none."""
+        spans = spans_of(support.Run("thread_spans.py"))
+        request, = (span for span in spans if span["name"] == "request")
+        spawns, mains = ({span["id"]: span for span in spans if span["kind"] == kind} for kind in (THREAD_SPAWN, THREAD_MAIN))
+        self.assertEqual([(span["parent_id"], span["trace"]) for span in spawns.values()], [(request["id"], request["trace"])] * 3)
+        self.assertEqual({span["parent_id"] for span in mains.values()}, set(spawns))
+        for main in mains.values():
+            self.assertEqual((main["name"], main["trace"]), (spawns[main["parent_id"]]["name"], request["trace"]))
+        within = {span["name"]: span["parent_id"] for span in spans if span["name"].startswith("in ")}
+        self.assertEqual({mains[within[name]]["name"][:6] for name in ("in joined", "in late", "in timed")}, {"joined", "late", "Thread"})
+        self.assertNotIn(within["in pool"], mains)
+        self.assertNotIn(within["in lone"], mains)
+        late = next(main for main in mains.values() if main["name"] == "late")
+        self.assertGreater(late["end_ns"], request["end_ns"])
 
 
 if __name__ == "__main__":

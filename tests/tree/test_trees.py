@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Trees, clocks, the critical path and the outputs of `greenprof trace`, from JSON and from directories."""
+import base64
+import hmac
 import json
+import os
 import random
 import re
 import shutil
 import subprocess
 import unittest
+import uuid
 
 from support import GREENPROF, START, TRACE, Trace, main, number, span
 
@@ -328,8 +332,8 @@ class Sources(Trace):
 
     def test_bad_use(self):
         good = self.lines(span(1, None, 0, 10))
-        self.expect(2, "missing list or show")
-        self.expect(2, "'what': must be list or show", "what", good)
+        self.expect(2, "missing list, show or headers")
+        self.expect(2, "'what': must be list, show or headers", "what", good)
         self.expect(2, "missing SOURCE", "list")
         self.expect(2, "missing ID", "show")
         self.expect(2, "missing SOURCE", "show", TRACE)
@@ -338,6 +342,28 @@ class Sources(Trace):
         self.expect(2, "--html is for one trace", "list", good, "--html")
         self.expect(2, "--slowest is for show", "list", good, "--slowest")
         self.expect(2, "must be start or latency", "list", good, "--sort", "name")
+
+
+class Headers(Trace):
+    def test_headers_for_curl(self):
+        """Signed as OSProfiler's client and as greenprof's own format have them, by a key of a file, also of a long one."""
+        for key in "SECRET", "k" * 200:
+            self.put("keys", key + ",other\n")
+            os.chmod(os.path.join(self.directory, "keys"), 0o600)
+            result = self.run_trace("headers", TRACE, "--key", "keys")
+            self.assertEqual((result.returncode, result.stderr.decode()), (0, f"trace {uuid.UUID(TRACE)}\n"))
+            headers = dict(line.split(": ", 1) for line in result.stdout.decode().splitlines())
+            self.assertEqual(sorted(headers), ["X-Greenprof-Context", "X-Trace-HMAC", "X-Trace-Info"])
+            info = headers["X-Trace-Info"].encode()
+            self.assertEqual(headers["X-Trace-HMAC"], hmac.new(key.encode(), info, "sha1").hexdigest())
+            self.assertEqual(json.loads(base64.urlsafe_b64decode(info)), dict.fromkeys(("base_id", "parent_id"), str(uuid.UUID(TRACE))))
+            text, _, mac = headers["X-Greenprof-Context"].rpartition(";mac=")
+            self.assertEqual(mac, hmac.new(key.encode(), text.encode(), "sha256").hexdigest())
+            self.assertRegex(text, rf"^v1;trace={TRACE};parent=0{{16}};time=\d+;nonce=[0-9a-f]{{32}}$")
+        first, second = (self.run_trace("headers", "--key", "keys").stderr for _ in range(2))
+        self.assertNotEqual(first, second)
+        self.expect(1, "there is no key: --key FILE", "headers")
+        self.expect(2, "'xyz' is no trace id", "headers", "xyz", "--key", "keys")
 
 
 if __name__ == "__main__":

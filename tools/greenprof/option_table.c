@@ -61,9 +61,9 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                          .operands_max = 2,
                          .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_TRACE] = {.name = "trace",
-                          .synopsis = "list|show [ID] SOURCE...",
-                          .what = "list the traces of one or more services, or show one as a tree of calls",
-                          .missing = "missing list or show",
+                          .synopsis = "list|show|headers [ID] SOURCE...",
+                          .what = "list traces, show one as a tree of calls, or sign the headers that begin one",
+                          .missing = "missing list, show or headers",
                           .operands_min = 1,
                           .operands_max = INT32_MAX,
                           .hint = GP_HINT_CAPTURE},
@@ -245,6 +245,10 @@ const gp_option_t gp_options[] = {
     {RUN | START | ATTACH, 0, "flush", "MS", NUMBER(flush_ms), .setting = "FLUSH_MS", .lo = 5, .hi = 60000,
      .what = "Milliseconds after which what happened is in the file: so much is lost at most when the program is "
              "killed (default: 250); then 'greenprof recover'."},
+    {RUN | START | ATTACH, 0, "spans", "CLIENT[,...]", TEXT(spans), .setting = "SPANS",
+     .what = "Libraries with calls that become spans of the request that makes them: sqlite, pymongo, ...; all (the "
+             "default), none, or @FILE; with -NAME in the list it is a change of what holds. start switches them also "
+             "where it records already."},
     {RUN, 0, "rotate", "SIZE|TIME", TEXT(rotate), .setting = "ROTATE",
      .what = "Put the capture aside when it is about as large (500M) or as old (30s, 10m, 6h), or 500M,6h for what "
              "comes first, and begin another one: of FILE.greenprof there are FILE-0001.greenprof, "
@@ -306,8 +310,9 @@ const gp_option_t gp_options[] = {
     {DIFF, 's', "sort", NULL, TEXT(order), .choices = "own|total|significance|name",
      .what = "Order of the rows: by the change of a function's own time (the default of captures), by that of "
              "its time with all it calls, by the larger |z| of the two (the default of stores), or by name."},
-    {DIFF, 0, "by", NULL, TEXT(by), .choices = "function|stack",
-     .what = "What is compared: functions (the default), or whole stacks."},
+    {DIFF, 0, "by", NULL, TEXT(by), .choices = "function|stack|endpoint",
+     .what = "What is compared: functions (the default), whole stacks, or requests by endpoint: latency, CPU, waits, "
+             "switches."},
     {TABLES, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX, .standard = 40, .what = "Show N rows, 0 = all."},
     {TABLES, 'r', "restrict", "R", TEXTS(restrictions),
      .what = "Show only some of the rows: R is a number of rows, a fraction of them such as .1, or "
@@ -421,6 +426,9 @@ const gp_option_t gp_options[] = {
              "page then has parts of these files."},
 
     {TRACE, 0, "slowest", NULL, FLAG(slowest), .what = "show: the trace that took longest, instead of ID."},
+    {TRACE, 0, "key", "FILE", TEXT(key), .hint = GP_HINT_FILE,
+     .what =
+         "headers: file with the key that signs (default: as of GREENPROF_HMAC_KEYS_FILE, or GREENPROF_HMAC_KEYS)."},
     {TRACE, 0, "html", NULL, FLAG(html),
      .what = "show: write one HTML page that needs nothing else: tree, waterfall, details, flame graphs."},
     {TRACE, 'j', "json", NULL, FLAG(json), .what = "Write JSON; that of show is a SOURCE as well."},

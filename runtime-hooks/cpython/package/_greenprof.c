@@ -373,6 +373,7 @@ static PyMethodDef functions[] = {
     {"has_yielded", greenprof_has_yielded, METH_NOARGS,
      "Has the program taken every signal that could be used for sampling?"},
     {"native", greenprof_native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
+    {"client_is_on", spans_client_is_on, METH_O, "Is a client (greenprof.libraries) switched on?"},
     {"coro_idle", coro_idle, METH_NOARGS,
      "The calling green thread or task goes back to its pool, to wait for work: it leaves its request, and until it "
      "runs "
@@ -392,6 +393,8 @@ static PyMethodDef functions[] = {
     {"detach", greenprof_detach, METH_NOARGS,
      "The calling green thread or task leaves its request, and is in those only that it begins itself: for one that "
      "works for many requests."},
+    {"may_call", (PyCFunction)(void (*)(void))spans_may_call, METH_FASTCALL,
+     "may_call(client, kind): is a call of it to be a span, now and here?"},
     {"set_hmac_keys", context_keys, METH_O,
      "Set the keys of headers that may have a request profiled: a str with commas, the first one signs; None = none."},
     {"set_policy", context_policy, METH_O,

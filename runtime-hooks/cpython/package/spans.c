@@ -6,6 +6,7 @@
 
 #include "greenprof/coro.h"
 #include "greenprof/trace.h"
+#include "interface.h"
 #include "model/span_kind.h"
 
 typedef struct span {
@@ -106,12 +107,18 @@ static int spans_read_keyword(span_t *me, PyObject *key, PyObject *value)
     }
     if (PyUnicode_CompareWithASCIIString(key, "start_unix_ns") == 0)
         return value != Py_None ? spans_read_number(value, &me->options.start_unix_ns) : 0;
-    bool is_stack = PyUnicode_CompareWithASCIIString(key, "stack") == 0;
-    if (!is_stack && PyUnicode_CompareWithASCIIString(key, "profile") != 0)
-        return 1;
-    if ((is_true = PyObject_IsTrue(value)) == 1)
-        me->options.flags |= is_stack ? PROF_SPAN_STACK : PROF_SPAN_PROFILE;
-    return is_true < 0 ? -1 : 0;
+    static const struct {
+        const char *name;
+        uint32_t flag;
+    } flags[] = {{"stack", PROF_SPAN_STACK}, {"profile", PROF_SPAN_PROFILE}, {"client_call", PROF_SPAN_CLIENT}};
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        if (PyUnicode_CompareWithASCIIString(key, flags[i].name) != 0)
+            continue;
+        if ((is_true = PyObject_IsTrue(value)) == 1)
+            me->options.flags |= flags[i].flag;
+        return is_true < 0 ? -1 : 0;
+    }
+    return 1;
 }
 
 static int spans_read_keywords(span_t *me)
@@ -375,6 +382,38 @@ PyObject *spans_current(PyObject *module, PyObject *unused)
     if (id == 0)
         Py_RETURN_NONE;
     return PyLong_FromUnsignedLongLong(id);
+}
+
+// The number of a client, by its name; -1 and a ValueError: there is none.
+static int spans_client_of(PyObject *name)
+{
+#define NAME(id, name, is_named) name,
+    static const char *const names[] = {GP_CLIENTS(NAME)};
+#undef NAME
+    for (int i = 0; name != NULL && PyUnicode_Check(name) && i < GP_CLIENTS_COUNT; i++)
+        if (PyUnicode_CompareWithASCIIString(name, names[i]) == 0)
+            return i;
+    PyErr_SetString(PyExc_ValueError, "no such client");
+    return -1;
+}
+
+PyObject *spans_client_is_on(PyObject *module, PyObject *name)
+{
+    (void)module;
+    int client = spans_client_of(name);
+    return client >= 0 ? PyBool_FromLong(prof_core_interface()->spans->client_is_on((gp_client_t)client)) : NULL;
+}
+
+PyObject *spans_may_call(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    prof_span_kind_t kind;
+    (void)module;
+    if (prof_span_current() == 0) // at rest: the names are not looked at
+        Py_RETURN_FALSE;
+    int client = spans_client_of(count == 2 ? args[0] : NULL);
+    if (client < 0 || package_spans_kind_of(args[1], &kind) != 0)
+        return NULL;
+    return PyBool_FromLong(prof_core_interface()->spans->may_call((gp_client_t)client, kind));
 }
 
 PyObject *coro_idle(PyObject *module, PyObject *unused)

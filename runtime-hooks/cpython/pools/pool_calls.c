@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "pools/pool_calls.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collect/pools.h"
+#include "coro/coro_name.h"
 #include "coro/registry.h"
 #include "exact_calls/call_events.h"
 #include "greenlet/greenlet_native.h"
@@ -17,12 +19,16 @@
 #include "pools/queue_calls.h"
 #include "profile/profile.h"
 #include "signal/ledger_edges.h"
+#include "trace/span.h"
+#include "trace/span_past.h"
 
 static const char name[] = "greenprof"; // of our functions and capsules
 
 typedef struct call {  // handed over, and not made yet
     prof_coro_t *coro; // NULL = it has been made
     uint64_t id;
+    uint64_t spawn; // the id of the span at which its thread was started; 0 = it is no thread of a request
+    char thread[GP_CORO_NAME_SIZE];
 } call_t;
 
 typedef struct place { // where a call is made
@@ -83,6 +89,28 @@ static void pool_calls_end(const place_t *place)
     gp_py.error_restore(error[0], error[1], error[2]);
 }
 
+// A thread is started within a request: an instant. Returns its id; 0 = it is not recorded.
+static uint64_t pool_calls_tell_spawn(const char *thread)
+{
+    if (!gp_span_may_call(PROF_SPAN_THREAD_SPAWN))
+        return 0;
+    prof_span_t *span = prof_span_begin(PROF_SPAN_THREAD_SPAWN, thread, NULL);
+    uint64_t id = prof_span_id(span);
+    prof_span_end(span);
+    return id;
+}
+
+// The life of a thread of a request, also where the request is over by then. NULL: nothing is known of it any more.
+static prof_span_t *pool_calls_begin_main(const call_t *call)
+{
+    gp_span_parent_t parent;
+    prof_span_options_t options = PROF_SPAN_OPTIONS_INIT;
+    options.parent_id = call->spawn;
+    return call->spawn != 0 && gp_span_past_find(call->spawn, &parent)
+               ? prof_span_begin(PROF_SPAN_THREAD_MAIN, call->thread, &options)
+               : NULL;
+}
+
 // The call that was handed over as `self`, (function, capsule), which is made by calling `function`.
 static gp_py_t *pool_calls_make(gp_py_t *self, gp_py_t *function, gp_py_t *args, gp_py_t *keywords)
 {
@@ -92,13 +120,16 @@ static gp_py_t *pool_calls_make(gp_py_t *self, gp_py_t *function, gp_py_t *args,
     bool is_carried = coro != NULL && pool_calls_matters(coro);
     const gp_queue_step_t before = gp_queue_calls_enter();
     place_t place;
+    prof_span_t *main = NULL;
     if (is_carried) {
         pool_calls_begin(&place, capsule, call);
+        main = pool_calls_begin_main(call);
         call->coro = NULL;
     }
     gp_py_t *result = gp_py.call_with(function, args, keywords);
     gp_queue_calls_leave(&before);
     if (is_carried) {
+        prof_span_end(main); // takes NULL
         pool_calls_end(&place);
         gp_coro_retire(coro);
     }
@@ -140,6 +171,10 @@ gp_py_t *gp_pools_hand_over(gp_py_t *function, const gp_handing_t *handing)
     if (mine != NULL && !handing->is_plain && (call->coro = gp_coro_new(&birth)) != NULL) {
         call->id = call->coro->id;
         prof_coro_ready(call->coro);
+        if (handing->is_thread) {
+            snprintf(call->thread, sizeof(call->thread), "%s", handing->name != NULL ? handing->name : "thread");
+            call->spawn = pool_calls_tell_spawn(call->thread);
+        }
     }
     if (call != NULL && capsule == NULL)
         free(call);

@@ -21,6 +21,7 @@ typedef struct gp_handing { // how a call is handed over
     uint32_t pool;          // its number (collect/pools.h); 0 = none
     gp_py_t *work;          // the function that it is about; NULL = the one that is called
     const char *name;       // of its coroutine; NULL = that of its function
+    bool is_thread;         // it is what a thread is started for: a span of its own
     bool is_plain;          // it has none: the call is made as it is, and ends what it gets of queues
 } gp_handing_t;
 

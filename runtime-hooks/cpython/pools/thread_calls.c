@@ -56,6 +56,7 @@ gp_py_t *gp_thread_calls_hand_over(gp_py_t *args)
     bool is_named = gp_thread_names_read(thread, name);
     const gp_handing_t handing = {.work = work,
                                   .name = is_named ? name : NULL,
+                                  .is_thread = true,
                                   .is_plain = !gp_pools_works_for_a_request() || thread_calls_is_worker(work)};
     gp_py_t *mine = gp_pools_hand_over(first, &handing);
     gp_py.drop(work);

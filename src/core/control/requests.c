@@ -20,6 +20,7 @@
 #include "record/session_flush.h"
 #include "signal/language.h"
 #include "signal/ticks.h"
+#include "trace/client_switch.h"
 
 enum {
     LOOK_HZ = 100,         // while nothing else samples: what computes without a switch is settled as often
@@ -94,6 +95,7 @@ static void requests_describe(gp_control_reply_t *reply)
     reply->bytes = latest.bytes;
     reply->process_cpu_ns = gp_cpu_time_process();
     reply->own_cpu_ns = gp_thread_helper_cpu_ns();
+    reply->clients = gp_clients_on();
     reply->refused = refused;
     memcpy(reply->counters, latest.counters, sizeof(reply->counters));
     memcpy(reply->path, latest.path, sizeof(reply->path));
@@ -133,11 +135,31 @@ static int requests_start(const gp_control_request_t *request, int given)
     return 0;
 }
 
+static bool requests_is_recording(void)
+{
+    static gp_session_latest_t latest;
+    gp_session_status(&latest);
+    return latest.state == GP_CONTROL_RECORDING;
+}
+
+// Clients are switched also where it records already; then nothing else of the request holds.
+static int requests_switch(const gp_control_request_t *request, int given)
+{
+    bool is_all = request->path[0] == '\0' && requests_is_recording();
+    if (request->spans[0] != '\0' && gp_clients_switch(request->spans) != 0)
+        return -EINVAL;
+    if (request->spans[0] == '\0' || !is_all)
+        return requests_start(request, given);
+    requests_look_soon();
+    return 0;
+}
+
 static bool requests_is_valid(const gp_control_request_t *request)
 {
     const char *path = request->path;
     return memchr(path, '\0', sizeof(request->path)) != NULL && (path[0] == '\0' || path[0] == '/') &&
            request->frequency_hz <= PROF_FREQUENCY_MAX_HZ && request->budget_ppm <= GP_BUDGET_MOST_PPM &&
+           memchr(request->spans, '\0', sizeof(request->spans)) != NULL &&
            (request->flush_ms == 0 || (request->flush_ms >= FLUSH_LEAST_MS && request->flush_ms <= FLUSH_MOST_MS)) &&
            request->clock >= -1 && request->clock <= PROF_CLOCK_WALL;
 }
@@ -201,7 +223,7 @@ static int requests_obey(const gp_control_request_t *request, int given, gp_cont
     case GP_CONTROL_STATUS:
         return 0;
     case GP_CONTROL_START:
-        return requests_start(request, given);
+        return requests_switch(request, given);
     case GP_CONTROL_STOP:
         return requests_finish();
     case GP_CONTROL_DUMP:

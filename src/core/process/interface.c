@@ -24,6 +24,7 @@
 #include "record/span_listen.h"
 #include "signal/handler.h"
 #include "signal/language.h"
+#include "trace/client_switch.h"
 #include "trace/span.h"
 
 static int interface_attach_language(void)
@@ -141,6 +142,8 @@ static const gp_core_spans_t spans = {
     .policy = interface_set_policy,
     .watch = interface_set_watch,
     .lost = interface_spans_lost,
+    .may_call = gp_client_may_call,
+    .client_is_on = gp_client_is_on,
 };
 
 static const gp_core_capture_t capture = {

@@ -37,6 +37,7 @@
 #include "signal/activity.h"
 #include "signal/slice.h"
 #include "signal/wait_samples.h"
+#include "trace/client_switch.h"
 #include "trace/span.h"
 
 static const gp_sink_t session_sink, finished_sink;
@@ -101,6 +102,8 @@ static void session_end_of_round(void)
 {
     session_say_last_word();
     gp_ring_file_round();
+    if (!atomic_load_explicit(&record.is_sandboxed, memory_order_relaxed))
+        gp_clients_look_at_file();
     gp_record_round_ends(&record);
 }
 

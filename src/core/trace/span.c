@@ -126,6 +126,7 @@ static void span_fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginnin
     span->kind = (uint16_t)kind;
     span->is_chosen = what->is_chosen;
     slot->sets_trace = what->sets_trace;
+    slot->is_client = options->flags & PROF_SPAN_CLIENT;
     slot->field_count = 0;
     atomic_store_explicit(&slot->is_told, false, memory_order_relaxed);
     slot->process = gp_span_slot_process();
@@ -298,8 +299,9 @@ prof_span_t *gp_span_begin_since(prof_span_kind_t kind, const char *name, const 
     uint32_t takers = atomic_load_explicit(&wanted, memory_order_relaxed);
     if (takers == 0)
         return NULL;
+    static const prof_span_options_t call = {.size = sizeof(call), .flags = PROF_SPAN_CLIENT};
     origin_t origin = {.coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)), .since = since};
-    return span_begin_wanted(kind, name, NULL, takers, &origin);
+    return span_begin_wanted(kind, name, &call, takers, &origin);
 }
 
 // The id of an open span, for the program, which may name it as a parent later. NULL: 0.
@@ -322,6 +324,15 @@ uint64_t prof_span_current(void)
         return 0;
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     return span_tell_id(coro != NULL ? span_current(coro) : NULL);
+}
+
+bool gp_span_may_call(prof_span_kind_t kind)
+{
+    if (__builtin_expect(atomic_load_explicit(&wanted, memory_order_relaxed) == 0, 1))
+        return false;
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    const gp_span_slot_t *slot = coro != NULL ? span_current(coro) : NULL;
+    return slot != NULL && !(slot->is_client && slot->span.kind == kind);
 }
 
 void gp_span_begin_implicit(prof_coro_t *coro)

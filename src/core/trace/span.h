@@ -21,6 +21,9 @@
 // thread runs it.
 uint64_t gp_span_shown_id(prof_coro_t *coro);
 
+// Is a span open on the calling coroutine, other than a library's call (PROF_SPAN_CLIENT) of this kind?
+bool gp_span_may_call(prof_span_kind_t kind);
+
 // The request that prof_trace_set() stands for: begin it, where nothing is open, with the coroutine's trace; end it, if
 // it is open. `coro` is the caller.
 void gp_span_begin_implicit(prof_coro_t *coro);

@@ -37,6 +37,7 @@ typedef struct gp_span_slot {
     gp_span_t span;              // the mark's fields, but for those set at the end: end, times, end_coro_id and flags
     bool sets_trace;
     bool has_words;       // which of the two below
+    bool is_client;       // PROF_SPAN_CLIENT
     _Atomic bool is_told; // its id was
     uint16_t field_count;
     _Atomic uint16_t flags, text_len; // of `text`; written with release

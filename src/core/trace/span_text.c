@@ -28,8 +28,28 @@ size_t gp_span_text_cut(const char *text, size_t max)
     return len;
 }
 
+// Is it a value of the type that the kind's field of this key has?
+static bool span_text_is_of_type(uint16_t kind, const char *key, const char *value)
+{
+    enum { TEXT, NUMBER, PROF_SPAN_ANY = 0 };
+#define ROW(kind, key, type) {PROF_SPAN_##kind, type, key},
+    static const struct {
+        uint16_t kind, type;
+        const char *key;
+    } rows[] = {PROF_SPAN_FIELDS(ROW)};
+#undef ROW
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (rows[i].type == NUMBER && rows[i].kind == kind && strcmp(rows[i].key, key) == 0) {
+            const char *digits = value + (value[0] == '-');
+            return digits[0] != '\0' && digits[strspn(digits, "0123456789")] == '\0';
+        }
+    return true;
+}
+
 int gp_span_text_add_field(gp_span_slot_t *slot, const char *key, const char *value)
 {
+    if (!span_text_is_of_type(slot->span.kind, key, value))
+        return -EINVAL;
     size_t room = GP_SPAN_TEXT_MAX - atomic_load_explicit(&slot->text_len, memory_order_relaxed);
     size_t key_len = gp_span_text_cut(key, GP_SPAN_KEY_MAX);
     if (slot->field_count == GP_SPAN_FIELDS_MAX || key_len + 2 > room) {

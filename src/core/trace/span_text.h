@@ -9,5 +9,5 @@
 // How much of a text is kept: of one that is too long, which is counted, whole characters (UTF-8).
 size_t gp_span_text_cut(const char *text, size_t max);
 
-// Returns 0, or -ENOSPC: there is no room for it, which is counted.
+// Returns 0; -EINVAL: a value of another type than the key has (PROF_SPAN_FIELDS); -ENOSPC: no room, which is counted.
 int gp_span_text_add_field(gp_span_slot_t *slot, const char *key, const char *value);

@@ -99,6 +99,10 @@ int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp
     if (arguments->budget != NULL)
         gp_budget_parse(arguments->budget, &request->budget_ppm); // the option's row has it checked
     snprintf(standard, sizeof(standard), "%d.greenprof", (int)attached);
+    if (arguments->spans != NULL && arguments->spans[0] == '@')
+        return gp_fail("--spans", "a file is named when the process starts: GREENPROF_SPANS=@FILE");
+    if (arguments->spans != NULL)
+        snprintf(request->spans, sizeof(request->spans), "%s", arguments->spans);
     if (path == NULL && attached != 0)
         path = standard;
     return path != NULL ? control_make_absolute(path, request->path) : 0;
@@ -289,6 +293,20 @@ static void control_print_budget(const gp_control_reply_t *reply)
     printf("\n");
 }
 
+// Clients that are switched in another way than by default.
+static void control_print_clients(uint64_t on)
+{
+    const char *between = "  spans    ";
+    for (int i = 0; i < GP_CLIENTS_COUNT; i++) {
+        uint64_t bit = GP_CLIENT_BIT(i);
+        if ((on & bit) != (gp_clients_standard() & bit)) {
+            printf("%s%s%s", between, on & bit ? "" : "-", gp_client_names[i]);
+            between = ",";
+        }
+    }
+    printf("%s", between[0] == ',' ? "\n" : "");
+}
+
 static void control_print_status(const gp_control_reply_t *reply, const char *subject)
 {
     char start[64] = "";
@@ -314,6 +332,7 @@ static void control_print_status(const gp_control_reply_t *reply, const char *su
                gp_control_lost(reply));
     }
     control_print_budget(reply);
+    control_print_clients(reply->clients);
     if (reply->refused > 0)
         printf("  refused  %" PRIu64 " requests: with a wrong key or none, or malformed\n", reply->refused);
     printf("  threads  %u\n  CPU      %.3f s, and %.3f s of greenprof's own threads, since the process began\n",
@@ -339,6 +358,12 @@ static void control_print_status_json(const gp_control_reply_t *reply, pid_t pid
     gp_json_key(&json, "own_cpu_seconds");
     gp_json_seconds(&json, reply->own_cpu_ns);
     gp_json_key_uint(&json, "refused_requests", reply->refused);
+    gp_json_key(&json, "spans");
+    gp_json_open(&json, '[');
+    for (int i = 0; i < GP_CLIENTS_COUNT; i++)
+        if (reply->clients & GP_CLIENT_BIT(i))
+            gp_json_text(&json, gp_client_names[i]);
+    gp_json_close(&json, ']');
     if (reply->path[0] != '\0') {
         gp_json_key_text(&json, "file", reply->path);
         gp_json_key_uint(&json, "bytes", reply->bytes);

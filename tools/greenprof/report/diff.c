@@ -45,12 +45,24 @@ static bool diff_is_chosen(const gp_choice_t *choice)
            choice->names.count > 0 || choice->from != NULL || choice->to != NULL;
 }
 
+static bool diff_is_by(const gp_arguments_t *arguments, const char *by)
+{
+    return arguments->by != NULL && strcmp(arguments->by, by) == 0;
+}
+
 static int diff_check(const gp_arguments_t *arguments)
 {
     int status = gp_choice_check(&arguments->base_choice, "diff", "base-");
     if (status == 0 && arguments->operand_count == 1 && !diff_is_chosen(&arguments->base_choice))
         status = gp_usage_error("diff", "with one FILE, a --base- option must say what it is "
                                         "compared with");
+    bool of_endpoints = diff_is_by(arguments, "endpoint");
+    if (status == 0 && of_endpoints &&
+        (arguments->output != NULL || arguments->per != NULL || arguments->order != NULL))
+        status = gp_usage_error("diff", "--by endpoint is a table of its own: without -o, --per and --sort");
+    for (int i = 0; status == 0 && of_endpoints && i < arguments->operand_count; i++)
+        if (gp_store_is_url(arguments->operands[i]))
+            status = gp_usage_error("diff", "--by endpoint is for captures, and %s is a store", arguments->operands[i]);
     if (status == 0 && arguments->output != NULL && arguments->json)
         status = gp_usage_error("diff", "--json and -o: which of them?");
     if (status == 0 && arguments->output != NULL && gp_exporter_has_suffix(arguments->output) &&
@@ -65,6 +77,9 @@ static int diff_open_side(gp_diff_side_t *side, const gp_arguments_t *arguments,
     char *operands[] = {file, NULL};
     one.operands = operands;
     one.operand_count = 1;
+    bool of_endpoints = diff_is_by(arguments, "endpoint");
+    if (of_endpoints)
+        one.by = "request";
     int status = gp_input_open(&side->source, &one, arguments->output != NULL ? GP_WANT_PAGE : 0);
     if (status != 0)
         return status;
@@ -75,7 +90,7 @@ static int diff_open_side(gp_diff_side_t *side, const gp_arguments_t *arguments,
     int part = gp_input_check_part(&side->source, side->report);
     if (part != 0)
         return part;
-    return side->report->samples > 0 ? 0 : gp_fail(file, "there are no samples to compare");
+    return side->report->samples > 0 || of_endpoints ? 0 : gp_fail(file, "there are no samples to compare");
 }
 
 // Each is shown by the clock that it was made for, unless --clock says otherwise.
@@ -263,11 +278,11 @@ static int diff_show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_row_li
         int result = gp_output_guarded(arguments->output, diff_write_page, diff);
         return result == 0 ? 0 : gp_fail(arguments->output, "%s", strerror(-result));
     }
-    bool of_stacks = arguments->by != NULL && strcmp(arguments->by, "stack") == 0;
-    int result = gp_diff_compare(diff);
+    bool of_stacks = diff_is_by(arguments, "stack"), of_endpoints = diff_is_by(arguments, "endpoint");
+    int result = of_endpoints ? gp_diff_print_endpoints(diff, restrictions) : gp_diff_compare(diff);
     if (result == 0 && of_stacks)
         result = gp_diff_print_stacks(diff, diff_order_of(arguments), restrictions);
-    if (result == 0 && !of_stacks)
+    if (result == 0 && !of_stacks && !of_endpoints)
         result = diff_print_table(diff, arguments, restrictions);
     if (result < 0)
         return gp_fail("diff", "not enough memory");

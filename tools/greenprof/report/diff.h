@@ -78,4 +78,7 @@ void gp_diff_json_end(gp_json_t *json);
 // After gp_diff_compare(): compare whole stacks instead of functions, and print them. Returns 0 or -ENOMEM.
 int gp_diff_print_stacks(gp_diff_t *diff, const char *order, gp_row_limits_t restrictions);
 
+// Compare the requests of both sides, by endpoint, and print them. Returns 0 or -ENOMEM.
+int gp_diff_print_endpoints(gp_diff_t *diff, gp_row_limits_t restrictions);
+
 void gp_diff_free(gp_diff_t *diff);

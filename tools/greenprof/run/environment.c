@@ -11,6 +11,7 @@
 #include "command.h"
 #include "message.h"
 #include "model/budget.h"
+#include "model/clients.h"
 #include "model/rotation.h"
 #include "model/size_limit.h"
 #include "model/variables.h"
@@ -26,6 +27,19 @@ static const struct setting {
     GP_SETTINGS(ROW)};
 
 enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
+
+static const char *environment_wanted_clients(const char *list)
+{
+    static char words[GP_CLIENTS_LIST_SIZE];
+    uint64_t bits = 0;
+    size_t len, used = 0;
+    if (list[0] == '@' || (strlen(list) < sizeof(words) && gp_clients_obey(list, &bits, &len) == NULL))
+        return NULL;
+    for (int i = 0; i < GP_CLIENTS_COUNT; i++)
+        used += (size_t)snprintf(words + used, sizeof(words) - used, "%s, ", gp_client_names[i]);
+    snprintf(words + used, sizeof(words) - used, "-NAME of these, all, none, or @FILE");
+    return words;
+}
 
 // The words behind "must be" for an invalid text; NULL where it is valid. Until the next call.
 static const char *environment_wanted(const struct setting *setting, const char *text)
@@ -48,6 +62,8 @@ static const char *environment_wanted(const struct setting *setting, const char 
         return gp_size_limit_parse(text, &bytes) ? NULL : GP_SIZE_LIMIT_WORDS;
     if (strcmp(value, "SIZE|TIME") == 0)
         return gp_rotation_parse(text, &rotation) ? NULL : GP_ROTATION_WORDS;
+    if (strcmp(value, "CLIENT[,...]") == 0)
+        return environment_wanted_clients(text);
     if (strcmp(value, "SIGNAL") == 0)
         return gp_signal_by_name(text) >= 0 ? NULL : "one of " GP_SIGNAL_NAMES;
     return strchr(value, '|') == NULL || gp_option_is_choice(value, text) ? NULL : gp_option_choices(value);

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "message.h"
 #include "report/output_guard.h"
+#include "trace_headers.h"
 #include "trace_sources.h"
 #include "traces/write.h"
 
@@ -260,8 +261,10 @@ int gp_command_trace(const gp_arguments_t *arguments)
 {
     const char *what = arguments->operands[0];
     bool is_list = strcmp(what, "list") == 0;
+    if (strcmp(what, "headers") == 0)
+        return gp_trace_headers(arguments);
     if (!is_list && strcmp(what, "show") != 0)
-        return gp_usage_error("trace", "'%s': must be list or show", what);
+        return gp_usage_error("trace", "'%s': must be list, show or headers", what);
     const way_t *way = trace_way_of(arguments, is_list);
     if (way == NULL)
         return EXIT_USAGE;

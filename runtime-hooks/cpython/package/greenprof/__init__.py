@@ -263,8 +263,8 @@ class span(_greenprof.Span):
     request. An exception that leaves the block marks it as failed. As a decorator, each call is a span of its own; of a
     generator, its life from the first step to the last. Where nothing is recorded it costs less than a microsecond.
 
-    kind:          'request', 'rest_call', 'rest_dispatch', 'rpc_call', 'rpc_dispatch', 'database', 'cache', 'native_call', 'task'
-                   or 'external_command'
+    kind:          'request', 'rest_call', 'rest_dispatch', 'rpc_call', 'rpc_dispatch', 'database', 'cache', 'native_call', 'task',
+                   'external_command', 'thread_spawn' or 'thread_main' (these two come by themselves)
     name:          of the operation, as 'GET /servers': few different ones
     trace:         of a request: UUID, 32 hex digits, or a traceparent; else that of the green thread, or a new one
     parent:        the id of another span of this process

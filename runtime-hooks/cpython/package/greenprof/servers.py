@@ -7,17 +7,22 @@ imports the first server or framework that is named below; so does a program tha
     aiohttp's server                                                        each call of its handler
     Starlette (FastAPI), Django, Flask, aiohttp                             name the request by its route
 
-A request is a greenprof.span from the call of the application to the end of the response, below the caller's span. Each module
+Modules of clients (greenprof.libraries) are changed in the same way. A request is a greenprof.span from the call of the application to the end of the response, below the caller's span. Each module
 is changed once, right after it was executed.
 """
-import asyncio
 import functools
 import sys
 
 import greenprof
+import greenprof.libraries
 import greenprof.wsgi
 
 _HEADERS = frozenset(name.encode() for name in greenprof._CONTEXT_HEADERS)
+
+
+def _cancelled():
+    import asyncio  # a program with threads alone need not have it
+    return asyncio.CancelledError
 
 
 def _route(template):
@@ -63,7 +68,7 @@ class Asgi:
 
         try:
             await self.application(scope, hear if method == "WEBSOCKET" else receive, answer)
-        except asyncio.CancelledError:
+        except _cancelled():
             request.end()
             raise
         except BaseException as error:
@@ -87,15 +92,16 @@ def _around(owner, name, make):
     setattr(owner, name, functools.wraps(original)(make(original)))
 
 
-def _after_init(owner, attribute):
-    """Objects of a class are made with a WSGI application, and have it as that attribute."""
+def _before(owner, method, attribute, server=lambda self: self):
+    """As the method begins, what `server` says of its object has a WSGI application as that attribute: also one that was made before."""
     def make(original):
-        def init(self, *args, **kw):
-            original(self, *args, **kw)
-            if callable(getattr(self, attribute, None)):
-                setattr(self, attribute, _traced(getattr(self, attribute)))
-        return init
-    _around(owner, "__init__", make)
+        def call(self, *args, **kw):
+            its, application = server(self), getattr(server(self), attribute, None)
+            if callable(application) and not isinstance(application, greenprof.wsgi.Tracing):
+                setattr(its, attribute, _traced(application))
+            return original(self, *args, **kw)
+        return call
+    _around(owner, method, make)
 
 
 def _wsgiref(module):
@@ -103,13 +109,9 @@ def _wsgiref(module):
 
 
 def _gunicorn(module):
-    def make(original):
-        def load_wsgi(self):
-            original(self)
-            if not type(self).__module__.startswith("uvicorn"):  # an ASGI application
-                self.wsgi = _traced(self.wsgi)
-        return load_wsgi
-    _around(module.Worker, "load_wsgi", make)
+    def of(worker):
+        return None if type(worker).__module__.startswith("uvicorn") else worker  # which has an ASGI application
+    _before(module.Worker, "notify", "wsgi", of)  # in each round of its loop
 
 
 def _uvicorn(module):
@@ -121,6 +123,15 @@ def _uvicorn(module):
     _around(module.Config, "load", make)
 
 
+def _uvicorn_cycle(module):
+    """Of a server that was there before, and of connections that were."""
+    def make(original):
+        def run_asgi(self, app):
+            return original(self, app if isinstance(app, Asgi) else Asgi(app))
+        return run_asgi
+    _around(module.RequestResponseCycle, "run_asgi", make)
+
+
 def _hypercorn(module):
     def make(original):
         async def invoke_asgi(app, scope, receive, send):
@@ -128,7 +139,10 @@ def _hypercorn(module):
                 await original(app, scope, receive, send)
             await Asgi(application)(scope, receive, send)
         return invoke_asgi
-    _around(module, "invoke_asgi", make)
+    original = module.invoke_asgi
+    for name, other in list(sys.modules.items()):
+        if name.startswith("hypercorn.") and getattr(other, "invoke_asgi", None) is original:
+            _around(other, "invoke_asgi", make)
 
 
 def _aiohttp(module):
@@ -145,7 +159,7 @@ def _aiohttp(module):
                 mine.answer(response.status, getattr(response, "reason", None) or "")
                 mine.is_complete = not reset
                 return result
-            except (asyncio.CancelledError, ConnectionError):  # of the client's: others are answered with 500
+            except (_cancelled(), ConnectionError):  # of the client's: others are answered with 500
                 mine.end()
                 raise
             except BaseException as error:
@@ -189,17 +203,20 @@ def _flask(module):
 
 _CHANGES = {  # those that are left; imports.c has the same names
     "aiohttp.web_protocol": _aiohttp,
-    "cheroot.wsgi": lambda module: _after_init(module.Server, "wsgi_app"),
+    "cheroot.wsgi": lambda module: _before(module.Gateway, "respond", "wsgi_app", lambda self: self.req.server),
     "django.core.handlers.base": _django,
-    "eventlet.wsgi": lambda module: _after_init(module.Server, "app"),
+    "eventlet.wsgi": lambda module: _before(module.HttpProtocol, "handle_one_request", "app", lambda self: self.server),
     "flask.ctx": _flask,
-    "gevent.pywsgi": lambda module: _after_init(module.WSGIServer, "application"),
+    "gevent.pywsgi": lambda module: _before(module.WSGIHandler, "handle_one_request", "application", lambda self: self.server),
     "gunicorn.workers.base": _gunicorn,
     "hypercorn.utils": _hypercorn,
     "starlette.routing": _starlette,
     "uvicorn.config": _uvicorn,
-    "werkzeug.serving": lambda module: _after_init(module.BaseWSGIServer, "app"),
+    "uvicorn.protocols.http.h11_impl": _uvicorn_cycle,
+    "uvicorn.protocols.http.httptools_impl": _uvicorn_cycle,
+    "werkzeug.serving": lambda module: _before(module.WSGIRequestHandler, "run_wsgi", "app", lambda self: self.server),
     "wsgiref.handlers": _wsgiref,
+    **dict.fromkeys(greenprof.libraries.MODULES, greenprof.libraries._came),
 }
 
 

@@ -91,6 +91,15 @@ class Tracing:
     def __init__(self, application, name=None):
         self.application, self.name = application, name
 
+    @classmethod
+    def filter_factory(cls, global_conf):
+        """For a pipeline of Paste Deploy:
+
+            [filter:trace]
+            paste.filter_factory = greenprof.wsgi:Tracing.filter_factory
+        """
+        return cls
+
     def __call__(self, environ, start_response):
         around = environ.get("greenprof.request")  # the server's, under `greenprof run`
         if around is not None:
