@@ -118,7 +118,7 @@ class Blame {
             this.end = Math.max(this.end, activity.start[i] + activity.active[i] + activity.wait[i]);
     }
 
-    /** What a long slice ran most of its time: node of a function, 0 = not known. @param {number} i */
+    /** The function that a long slice ran most of its time: its node, 0 = not known. @param {number} i */
     ranIn(i) {
         const { hog } = this.store;
         return this.ran[i] ??= RanCode.of(this.store).node(hog.coro[i], hog.start[i], hog.start[i] + hog.length[i]);

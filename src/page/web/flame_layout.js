@@ -62,7 +62,7 @@ class FlameLayout {
 
     /**
      * @param {Tree} tree @param {Float64Array} sizes by node @param {number} zoom node @param {number} root the topmost node that is shown
-     * @param {number} width CSS pixels @param {Lens} [lens] the part of the zoomed node's width that is shown
+     * @param {number} width CSS pixels @param {Lens} [lens] the shown part of the zoomed node's width
      */
     make(tree, sizes, zoom, root, width, lens = WHOLE) {
         const above = [];
@@ -91,7 +91,7 @@ class FlameLayout {
     }
 
     /**
-     * The children that can be seen, heaviest first: those that are wide enough, and within the lens.
+     * The children that can be seen, heaviest first: wide enough, and within the lens.
      * @param {TreeLinks} links @param {Float64Array} sizes @param {number} node @param {number} x @param {number} scale
      */
     addChildren(links, sizes, node, x, scale) {

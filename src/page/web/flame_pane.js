@@ -14,7 +14,7 @@
  * @property {Matches | null} matches
  * @property {DiffRule | null} diff
  * @property {number} room CSS pixels: as high as it may be
- * @property {Lens} lens the part of its width that is shown
+ * @property {Lens} lens the shown part of its width
  */
 
 /**

@@ -33,7 +33,7 @@ function paneSvg(pane, painter, top) {
     return { text: parts.join("\n"), height: layout.rowCount * FLAME_ROW };
 }
 
-/** What is shown, whole, with the sentence that says what it is. @param {FlameView} view */
+/** All that is shown, whole, with the sentence of the view. @param {FlameView} view */
 function flameSvg(view) {
     const { looks, store } = view.app, parts = [];
     let height = 40;

@@ -110,7 +110,7 @@ class StackEnds {
         return own > 0 ? `${start} in ${store.functionText(own)}` : start.replace(/; itself$/, "");
     }
 
-    /** What a coroutine that is named as "[behind 12 crunch]" ran most of its time. @param {string} name */
+    /** The function that a coroutine named as "[behind 12 crunch]" ran most of its time. @param {string} name */
     ranBy(name) {
         const { store } = this, text = name.slice(1, -1).replace(/^behind (coroutine )?/, "");
         const coros = this.coros ??= new Map(Array.from({ length: store.coroCount }, (_, coro) => [store.coroText(coro), coro]));

@@ -259,7 +259,7 @@ static void mcp_tools_add_option(line_t *line, const char *name, const json_t *v
     mcp_tools_add(line, "--", name, "=", json_is_string(value) ? json_string_value(value) : number);
 }
 
-// One value, or each of an array's.
+// Add a value, or each of an array's.
 static void mcp_tools_add_values(const tool_t *tool, line_t *line, const char *name, const json_t *value,
                                  char error[GP_MCP_ERROR_SIZE])
 {

@@ -193,7 +193,7 @@ static int runtimes_look_at_program(findings_t *findings, const char *program)
 // Where rows go: NULL is a table.
 static gp_json_t *runtimes_json;
 
-// A row: the runtime, the file that it is in (NULL = of all that are known), whether its switches are seen, and how.
+// A row: the runtime, its file (NULL = of all that are known), whether its switches are seen, and how.
 static __attribute__((format(printf, 4, 5))) void runtimes_row(const char *name, const char *object, const char *state,
                                                                const char *format, ...)
 {
