@@ -8,6 +8,7 @@
 #include "export/formats.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "export/function_table.h"
@@ -363,7 +364,7 @@ static int firefox_put_thread(firefox_t *firefox, size_t number)
     const gp_report_coro_t *coro = number > 0 ? &firefox->coros[number - 1] : NULL;
     static const char *const markers[] = {"data", "name", "startTime", "endTime", "phase", "category", NULL};
     gp_json_t *json = &firefox->json;
-    char name[320];
+    char name[320], pid[16];
     gp_json_line(json);
     gp_json_open(json, '{');
     gp_json_key_text(json, "processType", "default");
@@ -372,7 +373,8 @@ static int firefox_put_thread(firefox_t *firefox, size_t number)
                      coro ? gp_report_coro_name(coro, name, sizeof(name)) : gp_measure_words(firefox->report->measure));
     gp_json_key(json, "isMainThread");
     gp_json_bool(json, coro == NULL);
-    gp_json_key_text(json, "pid", "1");
+    snprintf(pid, sizeof(pid), "%" PRIu32, firefox->report->pid > 0 ? firefox->report->pid : 1);
+    gp_json_key_text(json, "pid", pid);
     gp_json_key_uint(json, "tid", coro ? coro->label->coroutine_id : 0);
     gp_json_key_uint(json, "processStartupTime", 0);
     gp_json_key(json, "processShutdownTime");

@@ -3,7 +3,7 @@
 //
 // Sample types are samples/count and cpu/nanoseconds (or wall, delay), the latter is the default. A location is an
 // address with its mapping where the report has addresses (inlined functions are lines of the one location), else a
-// function and line. Labels: coroutine, coroutine_id, thread, thread_id, trace_id. Losses are in the comments, one
+// function and line. Labels: coroutine, coroutine_id, thread, thread_id, trace_id. Losses are in a comment,
 // "name=value" each.
 //
 // Source: google/pprof, proto/profile.proto: the field numbers in the enums below.
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "export/function_table.h"
 #include "export/output.h"
@@ -293,16 +294,36 @@ static void pprof_write_sample(pprof_t *pprof, const gp_report_row_t *row)
     pprof_end_field(pprof);
 }
 
-static void pprof_write_comment(pprof_t *pprof, const char *text)
+static void pprof_add_number(gp_text_t *comment, const char *name, uint64_t value)
 {
-    pprof_write_number(pprof, PROFILE_COMMENT, gp_string_table_number(&pprof->strings, text));
+    char text[96];
+    snprintf(text, sizeof(text), " %s=%" PRIu64, name, value);
+    gp_text_add(comment, text, strlen(text));
 }
 
-static void pprof_write_comment_number(pprof_t *pprof, const char *name, uint64_t value)
+// All that a reader of figures may want, in one comment: `pprof -top` begins with a line for each.
+static void pprof_write_comment(pprof_t *pprof)
 {
-    char text[64];
-    snprintf(text, sizeof(text), "%s=%" PRIu64, name, value);
-    pprof_write_comment(pprof, text);
+    const gp_report_t *report = pprof->report;
+    gp_text_t *comment = &pprof->inner;
+    gp_text_clear(comment);
+    gp_text_add(comment, "greenprof:", strlen("greenprof:"));
+    pprof_add_number(comment, "total_ns", report->total_ns);
+    pprof_add_number(comment, "sampled_ns", report->sampled_ns);
+    if (report->cpu_ns > 0)
+        pprof_add_number(comment, "cpu_ns", report->cpu_ns);
+    if (report->basis != GP_BASIS_EXACT) {
+        const char *basis = report->basis == GP_BASIS_ESTIMATED ? " basis=estimated" : " basis=sampled";
+        gp_text_add(comment, basis, strlen(basis));
+    }
+    for (uint32_t i = 0; i < report->counter_count; i++)
+        if (report->counters[i] > 0 && gp_counter_name(i) != NULL)
+            pprof_add_number(comment, gp_counter_name(i), report->counters[i]);
+    if (!comment->failed)
+        pprof_write_number(pprof, PROFILE_COMMENT, gp_string_table_number(&pprof->strings, comment->data));
+    gp_text_clear(comment);
+    for (size_t i = 0; report->not_known != NULL && report->not_known[i] != NULL; i++)
+        pprof_write_number(pprof, PROFILE_COMMENT, gp_string_table_number(&pprof->strings, report->not_known[i]));
 }
 
 static void pprof_write_head(pprof_t *pprof)
@@ -316,19 +337,7 @@ static void pprof_write_head(pprof_t *pprof)
     pprof_write_number(pprof, PROFILE_DURATION_NANOS, report->duration_ns);
     pprof_write_value_type(pprof, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
     pprof_write_number(pprof, PROFILE_PERIOD, report->frequency_hz ? 1000000000 / report->frequency_hz : 0);
-    pprof_write_comment_number(pprof, "total_ns", report->total_ns);
-    pprof_write_comment_number(pprof, "sampled_ns", report->sampled_ns);
-    if (report->cpu_ns > 0)
-        pprof_write_comment_number(pprof, "cpu_ns", report->cpu_ns);
-    if (report->basis == GP_BASIS_ESTIMATED)
-        pprof_write_comment(pprof, "basis=estimated");
-    if (report->basis == GP_BASIS_SAMPLED)
-        pprof_write_comment(pprof, "basis=sampled");
-    for (uint32_t i = 0; i < report->counter_count; i++)
-        if (report->counters[i] > 0 && gp_counter_name(i) != NULL)
-            pprof_write_comment_number(pprof, gp_counter_name(i), report->counters[i]);
-    for (size_t i = 0; report->not_known != NULL && report->not_known[i] != NULL; i++)
-        pprof_write_comment(pprof, report->not_known[i]);
+    pprof_write_comment(pprof);
 }
 
 static int pprof_write_part(void *context, const gp_report_row_t *rows, size_t count)

@@ -165,14 +165,15 @@ static inline bool gp_dataset_has_end(const gp_dataset_span_t *span)
 enum { GP_READING_MOST = 12 };
 typedef struct gp_reading {
     gp_taker_t takers[GP_READING_MOST];
-    size_t count;
+    size_t count; // above GP_READING_MOST: reading fails
 } gp_reading_t;
 
 //   handlers: of these `samples` and `activity` are called, for those outside the window, too. Coroutines, traces and
 //             stacks that they refer to are all known.
 static inline void gp_reading_add(gp_reading_t *reading, const gp_reader_handlers_t *handlers, void *context)
 {
-    reading->takers[reading->count++] = (gp_taker_t){handlers, context, NULL};
+    if (reading->count++ < GP_READING_MOST)
+        reading->takers[reading->count - 1] = (gp_taker_t){handlers, context, NULL};
 }
 
 // Read the samples and activities of the capture again, as many as there were when it was loaded: a process that still

@@ -314,6 +314,8 @@ uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset)
 int gp_dataset_read(const gp_dataset_t *dataset, gp_reading_t *reading)
 {
     char error[GP_READER_ERROR_SIZE];
+    if (reading->count > GP_READING_MOST)
+        return -E2BIG;
     for (size_t i = 1; i < reading->count; i++)
         reading->takers[i - 1].next = &reading->takers[i];
     if (reading->count == 0)

@@ -177,6 +177,7 @@ typedef struct gp_report {
     uint64_t duration_ns; // wall time covered
     uint64_t start_realtime_ns;
     uint32_t frequency_hz;
+    uint32_t pid;                // 0 = not known, or of several processes
     const char *title;           // program name or profile name
     const char *const *resource; // key, value, key, ..., NULL: what else is known of what ran; NULL = nothing
     const char *source;          // the file it is of; NULL = a profile of this process

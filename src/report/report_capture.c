@@ -223,6 +223,7 @@ static int report_capture_describe(const capture_report_t *from)
         name = "profile";
     report->duration_ns = dataset->facts.end_ns;
     report->start_realtime_ns = dataset->facts.header.start_realtime_ns;
+    report->pid = dataset->facts.header.pid;
     if (dataset->windowed) {
         uint64_t to = dataset->window.to_ns < dataset->facts.end_ns ? dataset->window.to_ns : dataset->facts.end_ns;
         report->duration_ns = to > dataset->window.from_ns ? to - dataset->window.from_ns : 0;

@@ -45,6 +45,15 @@ class Json(Command):
                 self.assertIn(key, row)
                 self.assertIn(f"{row['cpu_ns'] / 1e9:.3f}", table)
 
+    def test_runtimes(self):
+        for arguments in ((), ("/bin/true",), (str(os.getpid()),)):
+            said, table = json.loads(self.succeed("runtimes", "--json", *arguments)), self.succeed("runtimes", *arguments).splitlines()
+            self.assertEqual((said["version"], said["of"]), (1, arguments[0] if arguments else None))
+            self.assertTrue(said["rows"] or table[0].startswith("none that greenprof knows"))
+            for row, line in zip(said["rows"], table, strict=bool(said["rows"])):
+                self.assertLessEqual(set(row) | {row["state"]}, self.document)
+                self.assertEqual(f"{row['name']:<28}{row['object'] + ': ' if row['object'] else ''}{row['how']}", line)
+
     def test_threads(self):
         said, table = self.report("--by", "thread"), self.succeed("report", self.capture, "--by", "thread")
         self.assertTrue(said["rows"])
@@ -72,7 +81,7 @@ class Json(Command):
 
     def test_every_command_with_figures(self):
         """Others write captures or other files, or say in words what they have done."""
-        none = set("run export flamegraph merge recover runtimes attach detach start stop dump symbolize ship view mcp help".split())
+        none = set("run export flamegraph merge recover attach detach start stop dump symbolize ship view mcp help".split())
         commands = set(re.findall(r"(?m)^  (\w+) ", self.succeed("--help")))
         self.assertEqual({command for command in commands if "--json" not in self.succeed("help", command)}, none)
 

@@ -5,6 +5,7 @@ usage: test_mcp.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
 """
 import json
 import os
+import shutil
 import subprocess
 
 from support import Command, GREENPROF, SCRIPT, main, run
@@ -52,7 +53,7 @@ class Mcp(Command):
             self.assertTrue(tool["annotations"]["readOnlyHint"])
             schema = tool["inputSchema"]
             self.assertEqual((schema["type"], schema["additionalProperties"], schema["properties"]["of"]["enum"]), ("object", False, [self.capture]))
-            self.assertTrue(all(row["description"] and row["type"] in ("string", "integer") for row in schema["properties"].values()))
+            self.assertTrue(all(row["description"] and row["type"] in ("string", "integer", ["string", "array"]) for row in schema["properties"].values()))
         self.assertIn("victim-time", tools["report"]["inputSchema"]["properties"]["by"]["enum"])
         self.assertEqual(tools["trace"]["inputSchema"]["required"], ["id"])
         for name, (given, (command, *options)) in CALLS.items():
@@ -88,6 +89,27 @@ class Mcp(Command):
         said = self.call("trace", {"id": "--output=" + self.path("written")})
         self.assertTrue(said["isError"])
         self.assertFalse(os.path.exists(self.path("written")))
+
+    def test_whole_numbers_and_arrays(self):
+        """3.0 is an integer to JSON Schema; an option that may be given several times is an array, too."""
+        rows = self.tools(self.capture)["report"]["inputSchema"]["properties"]
+        repeatable = [name for name, row in rows.items() if row["type"] == ["string", "array"]]
+        self.assertEqual(set(repeatable), {"restrict", "trace", "coroutine", "name", "thread", "focus", "ignore"} & set(repeatable) | {"focus"})
+        for given, options in (({"rows": 3.0}, ["-n", "3"]), ({"focus": [".", "server"]}, ["--focus", ".", "--focus", "server"]), ({"focus": "."}, ["--focus", "."]),
+                               ({"focus": []}, [])):
+            said = self.call("report", given)
+            self.assertEqual((said["isError"], said["content"][0]["text"]), (False, self.succeed("report", self.capture, "--json", *options)), given)
+        for given in ({"rows": 3.5}, {"rows": 1e300}, {"rows": [3]}, {"by": ["function"]}, {"focus": [["a"]]}):
+            self.assertIn("a text or a whole number", self.call("report", given)["message"], given)
+        self.assertIn("more than", self.call("report", {"focus": ["a"] * 100})["message"])
+
+    def test_a_name_that_is_no_text(self):
+        odd = os.path.join(os.fsencode(self.directory), b"odd\xff.greenprof")
+        shutil.copy(self.capture, odd)
+        name = self.tools(odd)["report"]["inputSchema"]["properties"]["of"]["enum"]
+        self.assertEqual(name, [os.fsencode(self.directory).decode() + "/odd?.greenprof"])
+        for given in ({}, {"of": name[0]}):
+            self.assertFalse(self.call("info", given, arguments=[odd])["isError"])
 
     def test_what_is_no_request(self):
         lines = [b"{", b"", b"  ", b"\xff\xfe", b"nonsense", b'{"a":1,"a":2}', b"[" * 5000, b'"' + b"x" * 3_000_000 + b'"', b'"\0"']
@@ -129,7 +151,8 @@ class Mcp(Command):
 
     def test_a_process_that_is_none(self):
         tools = self.tools("--control", "4194304")
-        self.assertEqual({name for name, tool in tools.items() if not tool["annotations"]["readOnlyHint"]}, {"start", "stop", "dump"})
+        writes = {"start", "stop", "dump", "explain", "report", "requests", "callers", "stacks", "info", "traces", "trace"}  # what was recorded, into its capture
+        self.assertEqual({name for name, tool in tools.items() if not tool["annotations"]["readOnlyHint"]}, writes)
         self.assertEqual(set(self.tools("4194304")) - set(self.tools(self.capture)), {"status"})
         for name in ("status", "report", "explain", "coroutines", "stop"):
             self.assertIn("4194304", self.call(name, arguments=["--control", "4194304"])["content"][0]["text"])

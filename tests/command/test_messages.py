@@ -191,7 +191,7 @@ class Misspelt(Command):
         for words, named in {
                 "svc": "'greenprof run ./svc'", "./svc": "'greenprof run ./svc'", FILE: f"'greenprof report {FILE}'", PID: "greenprof attach", "top no-such-svc": "no process of yours has that name",
                 "attach -p no-such-svc": "no process of yours has that name", f"attach -p {PID}": "no such process", f"attach {PID} -d 10 -f flamegraph": "greenprof export", "top": "missing PID",
-                f"annotate {FILE}": "--source", f"stat {FILE}": "info", f"script {FILE}": "export", "list": "trace list", "version": "--version", "profile ./svc": "run",
+                f"annotate {FILE}": "--source", f"stat {FILE}": "then greenprof report FILE", f"script {FILE}": "export", "list": "trace list", "version": "--version", "profile ./svc": "run",
                 "threads": "--by thread", f"lock {FILE}": "--by lock", f"why {FILE}": "explain", f"summary {FILE}": "explain", f"sched {FILE}": "--clock wall",
                 f"strace -p {PID}": "trace", f"collect -d 10 {PID}": "attach", f"open {FILE}": "view", f"report {FILE} --sort self": "tottime",
                 f"report {FILE} --sort total": "cumtime", f"report --stdio {FILE}": "report FILE", f"report --no-children {FILE}": "--sort tottime", f"report -g {FILE}": "--callers",
@@ -199,12 +199,25 @@ class Misspelt(Command):
                 f"run -p {PID}": "attach PID", f"record --pid {PID}": "attach PID", "run -d 10 ./svc": "timeout", "run -f flamegraph ./svc": "export", "run -g ./svc": "always recorded",
                 "run --call-graph dwarf ./svc": "always recorded", "run -r 100 ./svc": "-F HZ", "run -c 100 ./svc": "-F HZ", "run -a": "attach", "run -e cycles ./svc": "--engine",
                 "run -o x.svg ./svc": "flamegraph", "run -o x.pb.gz ./svc": "export", f"export {FILE} -o x.png": "no format has the suffix", f"export {FILE}": "which --format?",
-                f"flamegraph {FILE} -f svg": "export", f"explain {FILE} --html": "view", "dump no-such-svc": "no process of yours has that name", f"trace {FILE}": "list or show", "completion bash": "--help"}.items():
+                f"flamegraph {FILE} -f svg": "export", f"explain {FILE} --html": "view", "dump no-such-svc": "no process of yours has that name", f"trace {FILE}": "list or show", "completion bash": "--help",
+                "stat ./svc": "run PROGRAM, then greenprof report FILE", f"tree {FILE}": "view", "heap": "allocations are not", "memory ./svc": "allocations are not",
+                "run --memory ./svc": "allocations are not", "run -e wall ./svc": "--clock wall", "run -c print(1)": "run -- python3 -c", "run -m http.server": "run -- python3 -m",
+                f"report -top {FILE}": "'greenprof report FILE'", f"report -http :8080 {FILE}": "view FILE", f"report -http=:8080 {FILE}": "view FILE",
+                "run -i 10ms ./svc": "-F HZ", "run --interval 10 ./svc": "-F HZ", f"report {FILE} --sort overhead": "tottime", f"report {FILE} --sort symbol": "name",
+                f"report {FILE} --sort dso": "filename", f"report {FILE} --sort comm": "--by thread", f"trace -p {PID}": "attach PID", f"trace --pid {PID}": "attach PID",
+                f"flamegraph -p {PID}": "attach PID", f"flamegraph --pid {PID}": "attach PID"}.items():
             result = run(*words.split(), cwd=self.directory)
             self.assertNotEqual(result.returncode, 0, words)
             self.assertEqual(result.stdout, "", words)
             self.assertIn(named, result.stderr, words)
             self.assertLessEqual(len(result.stderr.splitlines()), 3, words)
+
+    def test_words_behind_the_program_are_its_own(self):
+        self.assertEqual(run("run", "-o", self.path("own.greenprof"), "/bin/echo", "--memory", "-top").stdout, "--memory -top\n")
+
+    def test_no_hint_leads_to_help_by_its_letters(self):
+        for word in ("heap", "memory", "tree", "stat"):
+            self.assertNotIn("'help'", self.said(word))
 
     def test_process_by_name(self):
         """A name stands for the only process that has it."""
@@ -218,6 +231,9 @@ class Misspelt(Command):
                 result = run("status", name)
                 words = (None, f"{name}: this process cannot be switched", f"2 processes are named '{name}': 'pgrep {name}' lists them")[count]
                 self.assertEqual((result.returncode, words in result.stderr), (count, True), result.stderr)
+                for command in ("explain", "coroutines"):
+                    said = run(command, name)
+                    self.assertEqual((said.returncode, "No such file" in said.stderr), (count, False), said.stderr)
         finally:
             for sleeper in sleepers:
                 sleeper.kill()

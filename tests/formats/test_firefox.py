@@ -62,6 +62,8 @@ class Tables(support.Files):
         profile = self.load(self.export())
         self.assertEqual(self.total_ns(profile["threads"][0]), 4600000)
         self.assertEqual(round(self.total_ns(profile["threads"][0]) / 1000), self.folded_total_us())
+        self.assertEqual({thread["pid"] for thread in profile["threads"]}, 
+                         {str(json.loads(support.run(support.GREENPROF, "info", "--json", self.path("test.greenprof")))["pid"])})
 
     def test_wall_clock(self):
         """What weights are is said: it is not CPU time always."""

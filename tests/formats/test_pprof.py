@@ -34,6 +34,7 @@ class Pprof(support.Files):
         self.assertEqual(sum(count for count, _, _ in self.rows(path)), 1000)
         top = pprof(path, "-top", "-nodecount=50", "-nodefraction=0")
         self.assertIn("Type: cpu", top)
+        self.assertLess(top.splitlines().index(next(line for line in top.splitlines() if "flat%" in line)), 7, "the table begins at once")
         self.assertRegex(top, r"800ms 80.00% 80.00% +800ms 80.00%  fib")  # recursion counts once
         self.assertIn("parse<std::map<int, char const*> >(a; b)", top)     # a C++ name as it is
         self.assertRegex(pprof(path, "-top", "-sample_index=samples"), r"800 80.00% .* fib")

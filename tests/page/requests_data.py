@@ -98,13 +98,18 @@ def activity_of(data, coro, start, active, wait, ready=0, waker=0, flags=0, trac
 def blame_page(**head):
     """Coroutines: 0 is 12 crunch, 1 and 2 are workers, 3 is a reader that is still parked at the end, 4 was over at 100 ms."""
     data = PageData(title="service", coroutines=["crunch", "worker", "reader"], threads=["main"], traces=[f"{i + 1:032x}" for i in range(2)],
-                    endpoints=[endpoint_of("GET /a", [200 * MS], 0), endpoint_of("GET /b", [200 * MS], 0)], duration_ns=1000 * MS, **head)
+                    endpoints=[endpoint_of("GET /a", [200 * MS], 0), endpoint_of("GET /b", [200 * MS], 0)], duration_ns=1000 * MS, tick_ns=MS, **head)
     data.stack("main", "spawn_all")
     for number, (name, longest) in enumerate([(0, 30 * MS), (1, 4 * MS), (1, 5 * MS), (2, MS), (1, MS)]):
         data.add("coro", id=12 + number, name=name, entry=data.name(["crunch", "work", "work", "read_loop", "work"][number]) + 1, parent=0,
                  spawn=("main", "spawn_all"), flags=0, cpu=longest, longest=longest)
     label = data.add("label", coro=4)
     data.row("row", ("read_loop", "recv", "[parked]"), label=label, state=PARKED, weight=MS, samples=1, tick=0, side=0)
+    for coro, name, first, last in ((0, "hash", 11, 24), (0, "copy", 24, 30), (0, "zip", 51, 80), (2, "wait_for_io", 101, 105)):
+        label = data.add("label", coro=coro + 1)
+        for tick in range(first, last):
+            data.row("row", ("main", "work", name), label=label, state=RUNNING, weight=MS, samples=1, tick=tick)
+    data.row("delay", ("main", "work", "sort"), label=label, state=RUNNING, weight=4 * MS, samples=1, tick=103)
     for number in range(2):
         data.add("request", trace=number + 1, endpoint=number, coro=number + 2, start=0, latency=200 * MS)
     hog_of(data, 0, 0, 10 * MS, 20 * MS, [(1, 1, 15 * MS), (2, 2, 5 * MS)])

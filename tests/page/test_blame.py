@@ -31,18 +31,19 @@ class BlameCase(PageCase):
 class Delays(BlameCase):
     def test_by_names(self):
         page = self.open()
-        self.assertEqual(page.eval(rows("delays", 1)), [["crunch", "worker", "50.000 ms", "30.000 ms", "3"], ["worker", "worker", "4.000 ms", "4.000 ms", "1"]])
+        self.assertEqual(page.eval(rows("delays", 1)), [["crunch", "worker", "zip", "50.000 ms", "30.000 ms", "3"],
+                                                        ["worker", "worker", "sort", "4.000 ms", "4.000 ms", "1"]])
         self.assertIn("3 long slices, for which others were ready and waited 54.000 ms in all", page.eval(f"{VIEW}.sentence()"))
 
     def test_by_coroutines_and_endpoints(self):
         page = self.open("group=coroutine")
-        self.assertEqual(page.eval(rows("delays", 1)), [["12 crunch", "13 worker", "45.000 ms", "30.000 ms", "2"],
-                                                        ["12 crunch", "14 worker", "5.000 ms", "5.000 ms", "1"],
-                                                        ["14 worker", "13 worker", "4.000 ms", "4.000 ms", "1"]])
+        self.assertEqual(page.eval(rows("delays", 1)), [["12 crunch", "13 worker", "zip", "45.000 ms", "30.000 ms", "2"],
+                                                        ["12 crunch", "14 worker", "hash", "5.000 ms", "5.000 ms", "1"],
+                                                        ["14 worker", "13 worker", "sort", "4.000 ms", "4.000 ms", "1"]])
         page.key("g")
-        self.assertEqual(page.eval(rows("delays", 1)), [["no request", "GET /a", "45.000 ms", "30.000 ms", "2"],
-                                                        ["no request", "GET /b", "5.000 ms", "5.000 ms", "1"],
-                                                        ["GET /b", "GET /a", "4.000 ms", "4.000 ms", "1"]])
+        self.assertEqual(page.eval(rows("delays", 1)), [["no request", "GET /a", "zip", "45.000 ms", "30.000 ms", "2"],
+                                                        ["no request", "GET /b", "hash", "5.000 ms", "5.000 ms", "1"],
+                                                        ["GET /b", "GET /a", "sort", "4.000 ms", "4.000 ms", "1"]])
         page.key("g")
         self.assertEqual(self.selection("group"), [""])
 
@@ -57,7 +58,7 @@ class Delays(BlameCase):
         page = self.open("group=coroutine")
         page.click_on(head("delays", "times"))
         page.key("Enter")
-        self.assertEqual([row[4] for row in page.eval(rows("delays", 1))], ["1", "1", "2"])
+        self.assertEqual([row[5] for row in page.eval(rows("delays", 1))], ["1", "1", "2"])
 
     def test_filters(self):
         for hash, total in (("coro=2", "4.000 ms"), (f"trace={2:032x}", "4.000 ms"), ("endpoint=GET+/b&coro=0", None), ("request=1", "4.000 ms"),
@@ -67,19 +68,20 @@ class Delays(BlameCase):
                 if total is None:
                     self.assertEqual(self.reason("delays"), "None is left by the filters.")
                 else:
-                    self.assertIn(total, [row[2] for row in page.eval(rows("delays", 1))])
+                    self.assertIn(total, [row[3] for row in page.eval(rows("delays", 1))])
 
     def test_a_victim_is_shown_what_it_waited_for_only(self):
         page = self.open("coro=1&group=coroutine")
-        self.assertEqual([row[:3] for row in page.eval(rows("delays", 1))], [["12 crunch", "13 worker", "45.000 ms"], ["14 worker", "13 worker", "4.000 ms"]])
+        self.assertEqual([row[:4] for row in page.eval(rows("delays", 1))],
+                         [["12 crunch", "13 worker", "zip", "45.000 ms"], ["14 worker", "13 worker", "sort", "4.000 ms"]])
 
 
 class Slices(BlameCase):
     def test_what_delayed_most_comes_first(self):
         page = self.open()
-        self.assertEqual(page.eval(rows("slices")), [["12 crunch", "50.000 ms", "30.000 ms", "30.000 ms", "1", "main"],
-                                                     ["12 crunch", "10.000 ms", "20.000 ms", "20.000 ms", "2", "main"],
-                                                     ["14 worker", "100.000 ms", "5.000 ms", "4.000 ms", "1", "main"]])
+        self.assertEqual(page.eval(rows("slices")), [["12 crunch", "50.000 ms", "30.000 ms", "zip ← work ← main", "30.000 ms", "1", "main"],
+                                                     ["12 crunch", "10.000 ms", "20.000 ms", "hash ← work ← main", "20.000 ms", "2", "main"],
+                                                     ["14 worker", "100.000 ms", "5.000 ms", "sort ← work ← main", "4.000 ms", "1", "main"]])
         page.click_on(head("slices", "start"))
         self.assertEqual(self.selection("sort"), ["-start"])
         self.assertEqual([row[1] for row in page.eval(rows("slices"))], ["100.000 ms", "50.000 ms", "10.000 ms"])
@@ -89,7 +91,7 @@ class Slices(BlameCase):
         second = "section[aria-label=slices] tbody tr:nth-child(2)"
         page.click_on(second)
         self.assertEqual(self.selection("row"), ["hog0"])
-        self.assertIn("12 crunch kept thread main for 20.000 ms, from 10.000 ms on", page.eval("document.querySelector('.slice p').textContent"))
+        self.assertIn("12 crunch, which ran hash, kept thread main for 20.000 ms, from 10.000 ms on", page.eval("document.querySelector('.slice p').textContent"))
         self.assertEqual([row[:2] for row in page.eval(rows("slices", 1))], [["13 worker", "15.000 ms"], ["14 worker", "5.000 ms"]])
         page.click_on("(document.querySelectorAll('.slice button')[0])")
         self.assertEqual(self.selection("view", "from", "to", "row"), ["timeline", str(10 * MS), str(30 * MS), "coro:0"])
@@ -138,7 +140,7 @@ class Nothing(BlameCase):
         data.add("hog", coro=0, thread=1, trace=0, start=MS, length=20 * MS, delay=0, victims=0)
         page = self.show(data, "view=blame")
         self.assertIn("Nothing is known to have been ready meanwhile", self.reason("delays"))
-        self.assertEqual(page.eval(rows("slices")), [["1 worker", "1.000 ms", "20.000 ms", "0 ns", "0", "main"]])
+        self.assertEqual(page.eval(rows("slices")), [["1 worker", "1.000 ms", "20.000 ms", "", "0 ns", "0", "main"]], "no sample, no name")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import urllib.parse
 from browser import main
 from flame_case import FlameCase
 from flame_data import MS, comparison, ROWS, profile
+from rich_page import rich_page
 
 
 class ChromeCase(FlameCase):
@@ -266,6 +267,30 @@ class Around(ChromeCase):
         self.assertEqual(self.browser.eval("[...document.querySelectorAll('.about td.key')].map((one) => one.textContent)"), ["loss: drop_ring_full", "signals"])
         self.show(profile())
         self.assertEqual(self.texts(".badge"), [])
+
+    def test_print_has_the_legend_and_the_filters(self):
+        for view in ("flame", "timeline"):
+            self.show(rich_page(), f"view={view}&weight=wall&name=handle")
+            self.browser.media("print")
+            self.assertIn("running", " ".join(self.texts(".legend")), view)
+            self.assertEqual(self.pills(), ["name: handle"])
+            self.assertEqual(self.texts(".tabs, .toolbar [data-weight], input, .details .muted"), [], view)
+            self.browser.media()
+
+    def test_a_small_screen_shows_the_view(self):
+        """Controls scroll sideways there, so that they take a line each."""
+        self.show(rich_page(), width=390, height=844)
+        self.assertLess(self.browser.place(".flame-scroll")[1], 400)
+        self.assertEqual(self.browser.eval("[...document.querySelectorAll('.toolbar')].filter((one) => one.offsetHeight > 60).length"), 0)
+
+    def test_all_that_is_seen_lies_in_a_region(self):
+        for view in ("flame", "tree", "timeline", "stacks", "heatmap", "requests", "blame", "about"):
+            self.show(rich_page(verdict=[]), f"view={view}")
+            outside = self.browser.eval("""[...document.querySelectorAll("button, input, select, p, table, canvas, h1, h2")].filter((one) =>
+                one.offsetParent && !one.closest("main, header, nav, section[aria-label], dialog")).map((one) => one.outerHTML)""")
+            self.assertEqual(outside, [], view)
+            levels = self.browser.eval("[...document.querySelectorAll('h1, h2, h3')].filter((one) => one.offsetParent).map((one) => Number(one.tagName[1]))")
+            self.assertTrue(all(after - before < 2 for before, after in zip(levels, levels[1:])), (view, levels))
 
     def test_fits_every_width(self):
         for width in (360, 800, 2560):

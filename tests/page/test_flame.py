@@ -2,6 +2,7 @@
 """The flame graph: boxes and numbers of a profile that is known, and what mouse and keys do with them."""
 import itertools
 import json
+from xml.etree import ElementTree
 
 from browser import main
 from flame_case import VIEW, FlameCase
@@ -124,7 +125,93 @@ class Zoom(FlameCase):
         self.assertNotEqual(self.colour("main", 1, 1), before)
 
 
+class Lens(FlameCase):
+    """A part of the width: by wheel, fingers, keys, the minimap; the link holds it."""
+
+    def wheel(self, dy, at, **how):
+        x, y, width, _ = self.browser.place(f"({VIEW}.main.canvas)")
+        self.browser.wheel(x + at * width, y + 5, dy, **how)
+
+    def lens(self):
+        return self.browser.eval(f"[{VIEW}.main.lens.from, {VIEW}.main.lens.to]")
+
+    def test_the_wheel_zooms_around_the_pointer(self):
+        self.show(profile())
+        self.wheel(-200, .25, modifiers=["Control"])
+        start, end = self.browser.wait(f"{VIEW}.main.lens.from > 0 && [{VIEW}.main.lens.from, {VIEW}.main.lens.to]")
+        self.assertAlmostEqual(start + .25 * (end - start), .25, 3, "what is below the pointer stays there")
+        width = self.browser.place(f"({VIEW}.main.canvas)")[2]
+        self.assertAlmostEqual(self.box("all")["width"], width / (end - start), 3)
+        self.browser.wait("location.hash.includes('lens=')")
+        boxes, link = [(box["name"], round(box["x"]), round(box["width"])) for box in self.boxes()], self.browser.eval("location.hash")
+        for _ in range(2):
+            self.wheel(1000, .9, modifiers=["Control"])
+        self.browser.wait(f"{VIEW}.main.lens.to - {VIEW}.main.lens.from === 1")
+        self.wheel(-100, .5)
+        self.assertEqual(self.lens(), [0, 1], "without Ctrl, rows scroll")
+        self.show(profile(), link)
+        self.assertEqual([(box["name"], round(box["x"]), round(box["width"])) for box in self.boxes()], boxes, "a link reopens it")
+
+    def test_keys_and_drags(self):
+        self.show(profile())
+        self.keys("+", "<")
+        self.assertEqual([round(one, 6) for one in self.lens()], [.15, .65])
+        x, y, width, _ = self.browser.place(f"({VIEW}.main.canvas)")
+        self.browser.drag(x + 300, y + 5, x + 300 - width / 5, y + 5)
+        self.assertEqual([round(one, 6) for one in self.lens()], [.25, .75])
+        self.assertEqual(self.selection("zoom"), "", "the end of a drag is no click")
+        self.browser.click_on(".minimap", dx=1)
+        self.assertEqual([round(one, 6) for one in self.lens()], [0, .5])
+        self.keys("Escape")
+        self.assertEqual(self.lens(), [0, 1])
+        self.keys("+")
+        self.click_box("turn")
+        self.assertEqual(self.lens(), [0, 1], "another box is shown whole")
+
+    def test_two_fingers(self):
+        self.show(profile())
+        x, y, width, _ = self.browser.place(f"({VIEW}.main.canvas)")
+        def touch(kind, *xs):
+            self.browser.call("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x + at, "y": y + 20, "id": i} for i, at in enumerate(xs)])
+        touch("touchStart", 100, 200)
+        touch("touchMove", 100, 300)
+        touch("touchEnd")
+        start, end = self.lens()
+        self.assertAlmostEqual(end - start, .5, 2)
+        self.assertAlmostEqual(start + 100 / width * (end - start), 100 / width, 3, "what is below the other finger stays there")
+
+    def test_narrow_boxes_come_into_sight(self):
+        page = profile()
+        page.row("row", ("main", "tiny"), label=0, state=0, weight=10000, samples=1)
+        self.show(page, "lens=0.99,1")
+        self.assertIn("tiny", self.names())
+
+    def test_saved_as_a_picture(self):
+        page = profile(title="<shop> & co")
+        page.row("row", ("main", "a<b>\x01"), label=0, state=0, weight=20 * MS, samples=1)
+        self.show(page, "weight=wall&search=^serve$")
+        self.browser.eval("window.made = []; URL.createObjectURL = (blob) => (window.made.push(blob), 'blob:none')")
+        self.keys("x")
+        root = ElementTree.fromstring(self.browser.eval("window.made[0].text()"))
+        space = "{http://www.w3.org/2000/svg}"
+        titles = [one.text for one in root.iter(space + "title")]
+        self.assertEqual(len(titles), len(self.boxes()))
+        self.assertIn("serve 145.000 ms, 65.91 %", titles)
+        self.assertIn("a<b> 20.000 ms, 9.09 %", titles)
+        self.assertTrue(any(one.get("fill") == "url(#stripes)" for one in root.iter(space + "rect")), "states keep their patterns")
+        self.browser.errors.clear()  # the address that was made up
+
+
 class Search(FlameCase):
+    def test_others_are_pale(self):
+        self.show(profile())
+        def alphas():
+            return [self.browser.eval(f"{VIEW}.main.context.getImageData({box['x'] + 2}, {box['y'] + 2}, 1, 1).data[3]")
+                    for box in map(self.box, ("main", "serve", "turn"))]
+        self.assertEqual(alphas(), [255] * 3)
+        self.browser.eval("greenprofApp.set({ search: '^turn$' })")
+        self.assertEqual([alpha > 200 for alpha in alphas()], [False, False, True])
+
     def test_a_match_below_a_match_counts_once(self):
         self.show(profile())
         self.keys("/")

@@ -121,7 +121,7 @@ class Texts(Every):
 
     def test_nothing_of_the_network(self):
         html = rich_page().html()
-        self.assertNotRegex(html, r"(?i)(src|href|action)\s*=\s*[\"'](?!data:)|@import|url\((?!data:)")
+        self.assertNotRegex(html, r"(?i)(src|href|action)\s*=\s*[\"'](?!data:)|@import|(?<!Object)url\((?!data:|#)")
         self.assertIn("default-src 'none'", html)
 
 

@@ -166,7 +166,20 @@ class Chosen(RequestsCase):
     def test_why_in_one_sentence(self):
         page = self.open("request=99")
         self.assertEqual(page.eval(text_of(".request .why")),
-                         "GET /list took 60.000 ms: 67 % parked in recv, 25 % running in render, 8 % ready behind 12 crunch in handle.")
+                         "GET /list took 60.000 ms: 67 % parked in recv, 25 % running in render, 8 % ready behind 12 crunch; itself in handle.")
+        data = requests_page()
+        label = data.add("label", coro=data.add("coro", id=12, name=0) + 1)
+        for name, weight in (("spin", 7), ("sum", 5)):
+            data.row("row", ("main", name), label=label, state=RUNNING, weight=weight * MS, samples=1, tick=0)
+        page = self.show(data, "view=requests&request=99")
+        self.assertTrue(page.eval(text_of(".request .why")).endswith("8 % ready behind 12 crunch, which ran spin; itself in handle."), "and not what waited")
+
+    def test_the_chosen_one_is_in_sight(self):
+        for width, height in ((1280, 720), (390, 844)):
+            page = self.show(requests_page(), "view=requests", width=width, height=height)
+            page.click_on("section[aria-label=requests] tbody tr:nth-child(2) td")
+            top = page.eval("document.querySelector('.request .why').getBoundingClientRect().top")
+            self.assertTrue(0 <= top < height / 2, (width, top))
 
     def test_parts_with_the_frames_above(self):
         page = self.open("request=99")
@@ -174,7 +187,7 @@ class Chosen(RequestsCase):
                           "cell.textContent))")
         self.assertEqual(found, [["[parked] in recv ← query ← handle", "199 worker", "40.000 ms", "66.67 %"],
                                  ["running in render ← handle ← serve", "199 worker", "15.000 ms", "25.00 %"],
-                                 ["[ready] behind 12 crunch in handle ← serve ← main", "199 worker", "5.000 ms", "8.33 %"]])
+                                 ["[ready] behind 12 crunch; itself in handle ← serve ← main", "199 worker", "5.000 ms", "8.33 %"]])
 
     def test_path_in_the_order_of_time_opens_the_timeline(self):
         page = self.open("request=99")

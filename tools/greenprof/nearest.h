@@ -16,6 +16,8 @@ typedef struct gp_nearest { // the best so far; begin with {word}
 void gp_nearest_try(gp_nearest_t *nearest, const char *name);
 
 // The meaning of another profiler's word: a name, or a whole command.
-//   of: "" = a command, "format", "*" = an option of any command, or the command of the option.
+//   of: "" = a command, "format", "*" = an option of any command, or the command of the option; with a dash: a whole
+//   word
+//       that getopt would take for letters, or for the beginning of another one.
 // Returns NULL where it is not known.
 const char *gp_nearest_meaning(const char *of, const char *word);

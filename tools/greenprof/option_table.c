@@ -469,7 +469,7 @@ const gp_option_t gp_options[] = {
     {SHIP, 0, "bytes-per-second", "BYTES", NUMBER(bytes_per_second), .hi = INT64_MAX,
      .what = "At most that many bytes a second on average, to each destination; 0, the default, is any number."},
 
-    {EXPLAIN | REPORT | INFO | DIFF, 'j', "json", NULL, FLAG(json),
+    {EXPLAIN | REPORT | INFO | DIFF | GP_OPTION_OF(GP_COMMAND_RUNTIMES), 'j', "json", NULL, FLAG(json),
      .what = "Write JSON: doc/json.md says what is in it."},
     {EXPLAIN, 0, "fail-on", "NAME>VALUE[,...]", TEXT(fail_on),
      .what = "Exit with status 3 where one of these holds, for tests: victim>1s, what others waited for long slices; "

@@ -205,6 +205,21 @@ static void options_suggest_option(const gp_command_t *command, const char *argu
         fprintf(stderr, "Did you mean '--%s'?\n", nearest.name);
 }
 
+// A whole word of another profiler's, as "-http", which getopt reads as letters, or the beginning of another option.
+static int options_check_words(const gp_command_t *command, int argc, char **argv)
+{
+    char word[TITLE_SIZE];
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (command->rest_is_program && argv[i][0] != '-')
+            break;
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(argv[i], "="), argv[i]);
+        const char *meaning = word[0] == '-' ? gp_nearest_meaning(command->name, word) : NULL;
+        if (meaning != NULL)
+            return gp_usage_error(command->name, "%s: did you mean '%s'?", word, meaning);
+    }
+    return 0;
+}
+
 int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int argc, char **argv)
 {
     static char title[TITLE_SIZE];
@@ -214,6 +229,9 @@ int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int
     arguments->command = command;
     options_set_standards(arguments);
     options_make_getopt_table(&table, command);
+    int unknown = options_check_words(command, argc, argv);
+    if (unknown != 0)
+        return unknown;
     snprintf(title, sizeof(title), "greenprof %s", command->name);
     argv[0] = title; // getopt's messages begin with it
     while ((value = getopt_long(argc, argv, table.letters, table.options, NULL)) != -1) {

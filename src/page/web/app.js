@@ -48,7 +48,8 @@ class App {
 
     /** Change the selection; the page is drawn anew and the URL follows. @param {Partial<Selection>} patch */
     set(patch) {
-        const view = this.view, hash = selectionToHash(Object.assign(this.selection, patch));
+        const lens = "zoom" in patch ? { lens: "" } : {}; // it is a part of what is zoomed to
+        const view = this.view, hash = selectionToHash(Object.assign(this.selection, lens, patch));
         if (hash === location.hash)
             return this.draw();
         this.before.push(location.hash);
@@ -74,7 +75,7 @@ class App {
 
     /** Weights of the selected tree: kept until the selection changes. @returns {Weights} */
     weights() {
-        const { view, zoom, search, sight, nest, sort, row, icicle, norm, ...rest } = this.selection;
+        const { view, zoom, lens, search, sight, nest, lanes, sort, row, icicle, norm, ...rest } = this.selection;
         const pruned = PrunedTree.is(this.store, shapeOf(this.selection));
         const key = JSON.stringify([rest, pruned && zoom]);
         if (this.weighed?.key !== key) {

@@ -126,12 +126,13 @@ class BlameView {
 
     /** @param {BlameModel} model */
     delays(model) {
-        const { pairs, groups } = model;
+        const { pairs, groups } = model, { store } = this.app;
         if (pairs.length === 0)
             return [this.none(this.noDelays())];
         const [sort, onSort] = this.sorting("delays", "-waited in all");
         return [this.matrix(model), sortedTable([
             textColumn("kept its thread", (pair) => groups.text(pair.from)), textColumn("had to wait", (pair) => groups.text(pair.to)),
+            textColumn("while it ran, mostly", (pair) => store.functionText(mostIn(pair.ran))),
             timeColumn("waited in all", (pair) => pair.total), timeColumn("longest", (pair) => pair.longest),
             countColumn("times", (pair) => pair.count),
         ], pairs, sort, onSort, {
@@ -176,6 +177,7 @@ class BlameView {
         const columns = [
             textColumn("coroutine", (one) => app.store.coroText(hog.coro[one.hog]), (one) => hog.coro[one.hog]),
             timeColumn("start", (one) => hog.start[one.hog]), timeColumn("length", (one) => hog.length[one.hog]),
+            textColumn("ran", (one) => app.store.functionText(this.blame.ranIn(one.hog)) + this.ends.above(this.blame.ranIn(one.hog))),
             ...(this.knows() ? [timeColumn("others waited", (/** @type {Slice} */ one) => this.delayOf(one)),
                                 countColumn("victims", (/** @type {Slice} */ one) => one.victims.length)] : []),
             textColumn("thread", (one) => head.threads[hog.thread[one.hog] - 1] ?? ""),
@@ -192,7 +194,9 @@ class BlameView {
         const { app } = this, { hog, victim, head } = app.store, coro = hog.coro[number], start = hog.start[number], trace = hog.trace[number];
         const range = { from: String(start), to: String(start + hog.length[number]), row: `coro:${coro}` };
         const thread = hog.thread[number] > 0 ? `thread ${head.threads[hog.thread[number] - 1]}` : "its thread";
-        const text = `${app.store.coroText(coro)} kept ${thread} for ${timeText(hog.length[number])}, from ${timeText(start)} on` +
+        const ran = app.store.functionText(this.blame.ranIn(number), true);
+        const text = `${app.store.coroText(coro)}${ran && `, which ran ${ran},`} kept ${thread} for ${timeText(hog.length[number])}, ` +
+            `from ${timeText(start)} on` +
             `${trace > 0 ? `, for trace ${head.traces[trace - 1]}` : ""}; ` +
             (this.knows() ? `others waited ${timeText(hog.delay[number])} meanwhile.` : "how long others were ready meanwhile is not known.");
         return el("div", { class: "panel slice" }, el("p", { text }), el("div", { class: "toolbar" },
@@ -232,7 +236,7 @@ class BlameView {
                 : "No coroutine that the filters leave was waiting when the capture ended.");
         this.parked ??= this.blame.parkedAt();
         const { ends, parked } = this, place = (/** @type {LastWait} */ one) => {
-            const node = ends.functionNode(parked[one.coro]);
+            const node = store.functionNode(parked[one.coro]);
             return node > 0 ? store.nameOf(store.node.frame[node]) + ends.above(node) : "";
         };
         return sortedTable([

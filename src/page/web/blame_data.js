@@ -2,7 +2,10 @@
 // Causes of waits, as data: delays by long slices, waits by their wakers, waits that nothing ended.
 "use strict";
 
-/** @typedef {{from: number, to: number, total: number, longest: number, count: number}} DelayPair from, to: groups; ns */
+/**
+ * from, to: groups; ns. ran: what kept the thread, a node for each function
+ * @typedef {{from: number, to: number, total: number, longest: number, count: number, ran: Map<number, {node: number, ns: number}>}} DelayPair
+ */
 /** @typedef {{from: number, to: number, count: number, parked: number, ready: number, longest: number, unknown: number}} WakePair unknown: waits */
 /** @typedef {{coro: number, since: number, wait: number, state: string}} LastWait ns */
 
@@ -46,6 +49,61 @@ class BlameGroups {
     }
 }
 
+/** The code that a coroutine held its thread in, by samples in the order of time; where others waited for it, by those waits. */
+class RanCode {
+    /** @param {Store} store */
+    constructor(store) {
+        const held = [STATE.running, STATE.preempted, STATE.blocked, STATE.gil, STATE.lock];
+        this.store = store;
+        this.sides = [store.delays, store.rows].map((facts) => ({ facts, by: groupsOf(
+            Uint32Array.from(facts.label, (label, i) => facts === store.delays || held.includes(facts.state[i]) ? store.label.coro[label] : 0),
+            store.coroCount, orderOf(Float64Array.from(facts.tick))) }));
+    }
+
+    /** @param {Store} store @returns {RanCode} */
+    static of(store) {
+        let found = RanCode.kept.get(store);
+        if (!found)
+            RanCode.kept.set(store, found = new RanCode(store));
+        return found;
+    }
+
+    /** Where it was most of a time, a function's node; 0 = no sample tells. @param {number} coro @param {number} from @param {number} to ns */
+    node(coro, from, to) {
+        const { store } = this, tick = store.head.tick_ns, whole = from <= 0 && to === Infinity;
+        for (const { facts, by } of coro >= 0 && (whole || tick > 0) ? this.sides : []) {
+            /** @type {Map<number, {node: number, ns: number}>} by function */
+            const sums = new Map(), last = by.first[coro + 1];
+            const first = whole ? by.first[coro] : firstAbove((i) => facts.tick[by.list[i]] * tick, by.first[coro], last, from);
+            for (let i = first; i < last && (whole || (facts.tick[by.list[i]] - 1) * tick < to); i++) {
+                const node = store.functionNode(facts.node[by.list[i]]);
+                if (node > 0)
+                    addTo(sums, store.functionOf[store.node.frame[node]], node, facts.weight[by.list[i]]);
+            }
+            if (sums.size > 0)
+                return mostIn(sums);
+        }
+        return 0;
+    }
+}
+
+/** @type {WeakMap<Store, RanCode>} */
+RanCode.kept = new WeakMap();
+
+/** @param {Map<number, {node: number, ns: number}>} sums @param {number} key @param {number} node @param {number} ns */
+function addTo(sums, key, node, ns) {
+    const sum = sums.get(key);
+    if (sum)
+        sum.ns += ns;
+    else
+        sums.set(key, { node, ns });
+}
+
+/** The node with the largest sum. @param {Map<number, {node: number, ns: number}>} sums */
+function mostIn(sums) {
+    return [...sums.values()].reduce((most, one) => one.ns > most.ns ? one : most, { node: 0, ns: -1 }).node;
+}
+
 class Blame {
     /** @param {Store} store */
     constructor(store) {
@@ -53,9 +111,17 @@ class Blame {
         this.store = store;
         this.victims = groupRows(hog.coro.length, victim.hog.length, (row) => victim.hog[row]);
         this.activities = groupRows(store.coroCount, activity.coro.length, (row) => activity.coro[row]);
+        /** By long slice: node of what it ran, see ranIn(). @type {number[]} */
+        this.ran = [];
         this.end = store.head.duration_ns;
         for (let i = 0; i < activity.coro.length; i++)
             this.end = Math.max(this.end, activity.start[i] + activity.active[i] + activity.wait[i]);
+    }
+
+    /** The function that a long slice ran most of its time: its node, 0 = not known. @param {number} i */
+    ranIn(i) {
+        const { hog } = this.store;
+        return this.ran[i] ??= RanCode.of(this.store).node(hog.coro[i], hog.start[i], hog.start[i] + hog.length[i]);
     }
 
     /**
@@ -114,12 +180,14 @@ class Blame {
         const pairs = new Map();
         for (const slice of slices) {
             const at = hog.start[slice.hog], from = groups.of(hog.coro[slice.hog], hog.trace[slice.hog], at);
+            const ran = this.ranIn(slice.hog);
             for (const row of slice.victims) {
                 const to = groups.of(victim.coro[row], victim.trace[row], at), key = from * 0x400000 + to, delay = victim.delay[row];
-                const pair = pairs.get(key) ?? { from, to, total: 0, longest: 0, count: 0 };
+                const pair = pairs.get(key) ?? { from, to, total: 0, longest: 0, count: 0, ran: new Map() };
                 pair.total += delay;
                 pair.longest = Math.max(pair.longest, delay);
                 pair.count++;
+                addTo(pair.ran, this.store.functionOf[this.store.node.frame[ran]], ran, delay);
                 pairs.set(key, pair);
             }
         }

@@ -44,9 +44,9 @@ class Chrome {
         this.states = el("span", { class: "legend", role: "group", "aria-label": "states" });
         this.sentence = el("p", { class: "sentence" });
         this.empty = el("p", { class: "empty", role: "status", hidden: true });
-        const main = el("main", {}, this.empty, ...app.views.map((view) => view.element));
-        app.root.replaceChildren(this.header(), ...verdictElements(app.store.head.verdict ?? null), this.tabs,
-                                 el("div", { class: "toolbar" }, this.weights, this.states, ...this.filters.elements), this.sentence, main);
+        const main = el("main", {}, el("div", { class: "toolbar" }, this.weights, this.states, ...this.filters.elements), this.sentence, this.empty,
+                        ...app.views.map((view) => view.element));
+        app.root.replaceChildren(this.header(), ...verdictElements(app.store.head.verdict ?? null), this.tabs, main);
         /** @type {Record<string, [string, () => void]>} */
         this.keys = this.makeKeys();
     }

@@ -86,6 +86,13 @@ async function copyText(text) {
     }
 }
 
+/** Let the browser save a text as a file. @param {string} name @param {string} type @param {string} text */
+function saveText(name, type, text) {
+    const url = URL.createObjectURL(new Blob([text], { type }));
+    el("a", { href: url, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
 /**
  * A menu at a point of the page. Arrow keys go through it, Enter takes, Escape leaves.
  * @param {number} x @param {number} y of the page, CSS pixels

@@ -29,7 +29,10 @@ class FlameView {
         this.callees = new FlamePane(this, "callees", "callees");
         this.pane = this.main; // that the keys move in
         this.table = innerWidth > 1100;
-        this.panes = el("div", { class: "flame-panes" }, this.main.element, this.callers.element, this.callees.element);
+        this.map = new Minimap(app, (context, width, height) => this.paintMap(context, width, height), ({ from, to }) => this.main.look(from, to));
+        /** @type {ReturnType<typeof setTimeout> | undefined} until the URL, and the map, are up to date */
+        this.noting = this.mapping = undefined;
+        this.panes = el("div", { class: "flame-panes" }, this.map.canvas, this.main.element, this.callers.element, this.callees.element);
         this.split = el("div", { class: "split" }, this.panes, this.functions.element);
         this.element = el("section", { class: "view", "aria-label": this.title },
                           this.controls.element, this.details.element, this.split, this.source.element);
@@ -93,7 +96,7 @@ class FlameView {
         const { selection } = this.app, none = this.empty() !== null;
         this.split.hidden = this.details.element.hidden = none;
         this.controls.draw();
-        this.main.element.hidden = selection.sandwich !== "";
+        this.main.element.hidden = this.map.canvas.hidden = selection.sandwich !== "";
         this.callers.element.hidden = this.callees.element.hidden = selection.sandwich === "";
         if (!this.visible().includes(this.pane))
             this.pane = this.visible()[0];
@@ -102,9 +105,11 @@ class FlameView {
         this.functions.element.hidden = !this.table;
         this.split.classList.toggle("one", !this.table);
         const top = this.panes.getBoundingClientRect().top + scrollY, room = Math.max(200, innerHeight - top - 16);
-        if (selection.sandwich === "")
+        clearTimeout(this.mapping);
+        if (selection.sandwich === "") {
             this.show(this.main, this.app.weights(), room, selection.icicle === "1");
-        else
+            this.mapping = setTimeout(() => this.main.content && this.drawMap(), 30); // the graph comes first
+        } else
             this.drawSandwich(room / 2);
         if (this.table)
             this.functions.drawSoon();
@@ -120,8 +125,8 @@ class FlameView {
 
     /** @param {number} room */
     drawSandwich(room) {
-        const { app } = this, other = { root: "", search: "", zoom: "", view: "", sight: "", sort: "", row: "", icicle: "", norm: "", side: "" };
-        const plain = { ...app.selection, ...other }, key = JSON.stringify(plain);
+        const { app } = this, other = { root: "", search: "", zoom: "", lens: "", view: "", sight: "", sort: "", row: "", icicle: "", norm: "" };
+        const plain = { ...app.selection, ...other, side: "" }, key = JSON.stringify(plain);
         if (this.halves?.key !== key) {
             const [callers, callees] = ["1", ""].map((invert) => {
                 const shape = { ...plain, invert };
@@ -139,7 +144,34 @@ class FlameView {
         const sizes = diff ? diff.sizesOf(weights, this.app.selection.side) : weights.total;
         const root = this.app.selection.sandwich !== "" && links.first[0] > 0 && links.next[links.first[0]] === 0 ? links.first[0] : 0;
         const zoom = Math.max(this.zoomedNode(pane, tree, sizes), root);
-        pane.show({ weights, sizes, root, zoom, down, diff, room, matches: this.search.find(tree, sizes, zoom) });
+        const [from, to] = this.app.selection.lens.split(",").map(Number);
+        const lens = pane === this.main && to > from ? lensOf(from, to, 1e-4) : WHOLE;
+        pane.show({ weights, sizes, root, zoom, down, diff, room, lens, matches: this.search.find(tree, sizes, zoom) });
+    }
+
+    /** Another part of the width has come into sight; the URL follows a little later: a wheel turns often. @param {Lens} lens */
+    noteLens({ from, to }) {
+        this.app.selection.lens = to - from >= 1 ? "" : `${from.toFixed(5)},${to.toFixed(5)}`;
+        this.drawMap();
+        clearTimeout(this.noting);
+        this.noting = setTimeout(() => this.app.note({}), 200);
+    }
+
+    drawMap() {
+        const { main } = this, { weights, sizes, zoom } = main.shown;
+        this.map.draw([weights, sizes, zoom], main.lens, main.width);
+    }
+
+    /** @param {CanvasRenderingContext2D} context @param {number} width @param {number} height */
+    paintMap(context, width, height) {
+        const { main, painter } = this, layout = new FlameLayout(), { weights, sizes, zoom } = main.shown;
+        layout.make(weights.tree, sizes, zoom, zoom, width);
+        for (let row = 1; row < layout.rowCount; row++)
+            for (let box = layout.rows[row], size = Math.max(height / (layout.rowCount - 1), 1); box < layout.rows[row + 1]; box++) {
+                const node = layout.node[box], change = main.changeOf(node);
+                context.fillStyle = change ? painter.changeColour(change) : painter.colour(main.stateOf(node), main.nameOf(node));
+                context.fillRect(layout.x[box], height - row * size, layout.width[box], size);
+            }
     }
 
     /** A child's name in the hash: with its place, where another child has the same name. @param {Tree} tree @param {number} node */
@@ -260,6 +292,8 @@ class FlameView {
         const { selection } = this.app;
         if (!this.source.element.hidden)
             this.source.close();
+        else if (selection.lens !== "")
+            this.main.look(0, 1);
         else if (selection.zoom !== "")
             this.app.set({ zoom: "" });
         else if (selection.sandwich !== "")
@@ -294,10 +328,20 @@ class FlameView {
             n: ["next match", () => this.match(1)],
             N: ["match before", () => this.match(-1)],
         };
+        const { main } = this, near = (/** @type {number} */ times) => () => main.zoomAround(times, main.width / 2);
+        /** @type {Record<string, [string, () => void]>} */
+        const widths = {
+            "+": ["a closer look at the middle; Ctrl and the wheel, or two fingers: around a point", near(.5)],
+            "-": ["twice as much", near(2)],
+            "0": ["all of the width", () => main.look(0, 1)],
+            "<": ["to the left; dragging moves it, too", () => main.pan(-.2)],
+            ">": ["to the right", () => main.pan(.2)],
+        };
         for (const [key, [text, run]] of Object.entries(boxes))
             boxes[key] = [text, () => this.pane.content && run()];
         return {
-            ...boxes,
+            ...boxes, ...widths,
+            x: ["save as SVG", () => this.save()],
             Escape: ["all the way out: of the zoom, the sandwich, the search", () => this.escape()],
             "/": ["search, a regular expression", () => this.controls.focusSearch()],
             i: ["root at the top or at the bottom", () => this.toggle("icicle")],
@@ -308,6 +352,11 @@ class FlameView {
             C: ["recursion as one box", () => this.toggle("collapse")],
             F: ["fold native frames below a language's", () => this.toggle("native", "fold")],
         };
+    }
+
+    save() {
+        if (this.pane.content)
+            saveText("flamegraph.svg", "image/svg+xml", flameSvg(this));
     }
 
     nextRoot() {

@@ -32,7 +32,8 @@ class FlameControls {
             ...(spawned ? [this.toggle("stitch", "stitched", "S", "beyond the stack that spawned their coroutine; a dashed line lies between")] : []),
             this.toggle("collapse", "no recursion", "C", "a function that calls itself is one box"),
             ...(hasLanguage ? [this.toggle("native", "no native", "F", "native frames are left out below a language's", "fold")] : []),
-            this.tableButton),
+            this.tableButton, el("button", { type: "button", title: "save all of it as a picture", onclick: () => view.save() }, "SVG",
+                                 el("kbd", { text: "x" }))),
             this.diff());
     }
 

@@ -97,7 +97,7 @@ class FlameFunctions {
         const { app } = this, { selection } = app;
         if (selection.invert + selection.sandwich + selection.root === "")
             return app.weights();
-        const { view, zoom, search, sight, sort, row, icicle, norm, invert, sandwich, root, ...rest } = selection, key = JSON.stringify(rest);
+        const { view, zoom, lens, search, sight, sort, row, icicle, norm, invert, sandwich, root, ...rest } = selection, key = JSON.stringify(rest);
         if (this.whole?.key !== key) {
             const plain = { ...selection, invert: "", sandwich: "", root: "" };
             const tree = app.trees.tree(plain);

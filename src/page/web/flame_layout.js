@@ -5,6 +5,16 @@
 
 const NARROWEST = 0.5; // CSS pixels
 
+/** @typedef {{from: number, to: number}} Lens a part of a width, 0 to 1 */
+/** @type {Lens} */
+const WHOLE = { from: 0, to: 1 };
+
+/** A part of a width that lies within it and is not too small. @param {number} from @param {number} to @param {number} least @returns {Lens} */
+function lensOf(from, to, least) {
+    const size = Math.max(to - from, least), start = Math.min(Math.max(from, 0), 1 - size);
+    return size > 1 - 1e-9 ? WHOLE : { from: start, to: start + size };
+}
+
 /** The children of each node of a tree, as lists. */
 class TreeLinks {
     /** @param {Tree} tree */
@@ -52,9 +62,9 @@ class FlameLayout {
 
     /**
      * @param {Tree} tree @param {Float64Array} sizes by node @param {number} zoom node @param {number} root the topmost node that is shown
-     * @param {number} width CSS pixels
+     * @param {number} width CSS pixels @param {Lens} [lens] the shown part of the zoomed node's width
      */
-    make(tree, sizes, zoom, root, width) {
+    make(tree, sizes, zoom, root, width, lens = WHOLE) {
         const above = [];
         for (let node = zoom; node !== root && node > 0; node = tree.parent[node])
             above.push(tree.parent[node]);
@@ -63,8 +73,9 @@ class FlameLayout {
         this.above = above.length;
         for (const node of above.reverse())
             this.row(() => this.add(node, 0, width));
-        const scale = sizes[zoom] > 0 ? width / sizes[zoom] : 0, links = TreeLinks.of(tree);
-        this.row(() => this.add(zoom, 0, width));
+        const full = width / (lens.to - lens.from), scale = sizes[zoom] > 0 ? full / sizes[zoom] : 0, links = TreeLinks.of(tree);
+        this.right = width;
+        this.row(() => this.add(zoom, -lens.from * full, full));
         for (let from = this.above; this.rows[from] < this.rows[from + 1]; from++)
             this.row(() => {
                 for (let box = this.rows[from]; box < this.rows[from + 1]; box++)
@@ -80,7 +91,7 @@ class FlameLayout {
     }
 
     /**
-     * The children that can be seen, heaviest first.
+     * The children that can be seen, heaviest first: wide enough, and within the lens.
      * @param {TreeLinks} links @param {Float64Array} sizes @param {number} node @param {number} x @param {number} scale
      */
     addChildren(links, sizes, node, x, scale) {
@@ -92,7 +103,8 @@ class FlameLayout {
             seen.sort((a, b) => sizes[b] - sizes[a] || a - b);
         for (const child of seen) {
             const width = sizes[child] * scale;
-            this.add(child, x, width);
+            if (x + width > 0 && x < /** @type {number} */ (this.right))
+                this.add(child, x, width);
             x += width;
         }
     }

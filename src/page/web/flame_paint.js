@@ -54,21 +54,25 @@ class FlamePaint {
             const y = pane.rowY(row);
             if (y <= -FLAME_ROW || y >= pane.height)
                 continue;
-            context.globalAlpha = row < layout.above ? 0.55 : 1;
             for (let box = layout.rows[row]; box < layout.rows[row + 1]; box++)
-                this.box(context, pane, box, y);
+                this.box(context, pane, box, y, row < layout.above ? 0.55 : 1);
         }
         context.globalAlpha = 1;
         this.outline(context, pane, pane.hover, this.app.looks.ink, 1);
         this.outline(context, pane, pane.focus, this.app.looks.ink, 3);
     }
 
-    /** @param {CanvasRenderingContext2D} context @param {FlamePane} pane @param {number} box @param {number} y */
-    box(context, pane, box, y) {
-        const { layout, tree } = pane, { looks } = this.app, node = layout.node[box], x = layout.x[box], wide = layout.width[box];
+    /**
+     * Beside matches of a search, others are pale.
+     * @param {CanvasRenderingContext2D} context @param {FlamePane} pane @param {number} box @param {number} y @param {number} alpha
+     */
+    box(context, pane, box, y, alpha) {
+        const { layout, tree } = pane, { looks } = this.app, node = layout.node[box], x = Math.max(layout.x[box], 0);
+        const wide = Math.min(layout.x[box] + layout.width[box], pane.width) - x;
         const width = wide > 3 ? wide - 1 : Math.max(wide, 0.5), height = FLAME_ROW - 1;
         const match = node > 0 && pane.matches !== null && pane.matches.frames[tree.frame[node]] === 1;
         const name = pane.nameOf(node), change = match ? null : pane.changeOf(node);
+        context.globalAlpha = pane.matches !== null && !match ? alpha * 0.35 : alpha;
         context.fillStyle = match ? looks.match : node === 0 ? looks.line : change ? this.changeColour(change)
             : this.colour(pane.stateOf(node), name);
         context.fillRect(x, y, width, height);
@@ -76,6 +80,7 @@ class FlamePaint {
             this.pattern(context, change ? FlamePaint.signOf(change) : STATE_LOOKS[pane.stateOf(node)], x, y, width, height);
         if (tree.edges.has(node))
             this.edge(context, x, pane.down ? y + 1 : y + height - 1, width);
+        context.globalAlpha = alpha;
         if (width > 3 * this.letter + 6) {
             context.fillStyle = match ? (looks.dark ? "#000" : "#fff") : looks.dark ? "#fff" : "#111";
             context.fillText(cutText(name, Math.floor((width - 6) / this.letter)), x + 3, y + height / 2 + 1);
@@ -125,7 +130,8 @@ class FlamePaint {
         const row = node < 0 ? -1 : pane.rowOfNode(node), box = row < 0 ? -1 : pane.layout.boxOf(node, row);
         if (box < 0)
             return;
-        const x = pane.layout.x[box], y = pane.rowY(row), width = Math.max(pane.layout.width[box] - 1, 3);
+        const x = Math.max(pane.layout.x[box], 0), y = pane.rowY(row);
+        const width = Math.max(Math.min(pane.layout.x[box] + pane.layout.width[box], pane.width) - x - 1, 3);
         context.strokeStyle = colour;
         context.lineWidth = line;
         context.strokeRect(x + line / 2, y + line / 2, Math.max(width - line, 1), FLAME_ROW - 1 - line);

@@ -14,6 +14,7 @@
  * @property {Matches | null} matches
  * @property {DiffRule | null} diff
  * @property {number} room CSS pixels: as high as it may be
+ * @property {Lens} lens the shown part of its width
  */
 
 /**
@@ -34,6 +35,8 @@ class FlamePane {
         this.element = el("div", { class: "flame-scroll", onscroll: () => this.paint() }, this.canvas, this.spacer);
         this.hover = this.focus = -1;
         this.height = this.width = 0;
+        this.lens = WHOLE;
+        this.pointer = new FlamePointer(this);
         /** @type {FlameContent | undefined} */
         this.content = undefined;
         this.listen();
@@ -46,7 +49,7 @@ class FlamePane {
         canvas.addEventListener("mouseleave", () => this.hovers(-1));
         canvas.addEventListener("click", (event) => {
             const node = at(event);
-            if (node >= 0)
+            if (node >= 0 && !this.pointer.moved)
                 view.zoomTo(this, node);
         });
         canvas.addEventListener("contextmenu", (event) => {
@@ -80,6 +83,7 @@ class FlamePane {
     show(content) {
         const before = this.content;
         this.content = content;
+        this.lens = content.lens;
         if (before?.weights.tree !== content.weights.tree)
             this.hover = this.focus = -1;
         this.states = content.diff ? null : this.view.details.statesOf(content.weights);
@@ -95,7 +99,36 @@ class FlamePane {
     arrange() {
         const { weights, sizes, zoom, root } = this.shown;
         this.width = this.element.clientWidth;
-        this.layout.make(weights.tree, sizes, zoom, root, Math.max(this.width, 1));
+        this.layout.make(weights.tree, sizes, zoom, root, Math.max(this.width, 1), this.lens);
+    }
+
+    /**
+     * A part of the width comes into sight; rows near the root stay where they are. A sandwich is shown whole.
+     * @param {number} from @param {number} to
+     */
+    look(from, to) {
+        if (this.name !== "" || !this.content)
+            return;
+        const { element } = this, away = () => element.scrollHeight - element.clientHeight - element.scrollTop, before = away();
+        this.lens = lensOf(from, to, 1e-4);
+        this.arrange();
+        this.fit(this.content.room);
+        if (!this.down)
+            element.scrollTop += away() - before;
+        this.view.noteLens(this.lens);
+    }
+
+    /** @param {number} times as much comes into sight @param {number} x on the canvas, which stays where it is */
+    zoomAround(times, x) {
+        const { from, to } = this.lens, still = from + x / Math.max(this.width, 1) * (to - from);
+        const size = Math.min(times, 1 / (to - from)); // beyond all of it nothing moves
+        this.look(still - (still - from) * size, still + (to - still) * size);
+    }
+
+    /** @param {number} part of what is in sight */
+    pan(part) {
+        const { from, to } = this.lens, by = part * (to - from);
+        this.look(from + by, to + by);
     }
 
     /** @param {number} room CSS pixels @param {boolean} [toRoot] whether to go to where the root is */

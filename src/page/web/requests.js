@@ -111,6 +111,8 @@ class RequestsView {
     choose(request) {
         const text = String(request);
         this.app.set(request < 0 || this.chosen() === request ? { request: "", row: "" } : { request: text, row: text });
+        if (this.chosen() >= 0)
+            this.one.element.scrollIntoView({ block: "start" }); // else the answer lies below what is in sight
     }
 
     /** @param {number} step */

@@ -151,7 +151,7 @@ class Comparison {
             let many = 0;
             latency += store.request.latency[number];
             requests.each(number, (ns, node, state) => {
-                const inner = requests.ends.functionNode(node), worked = state === STATE.ready || state === STATE.preempted ? 0 : ns;
+                const inner = requests.store.functionNode(node), worked = state === STATE.ready || state === STATE.preempted ? 0 : ns;
                 if (inner > 0)
                     self[functions[inner]] += worked;
                 for (row++; node > 0; node = parent[node]) {

@@ -62,19 +62,10 @@ class StackEnds {
         /** By function and pseudo-frame: the same. @type {Map<number, number>} */
         this.made = new Map();
         this.count = 0;
+        /** By name, made when it is asked for. @type {Map<string, number> | undefined} */
+        this.coros = undefined;
         /** By end and state: number of the text. @type {number[]} */
         this.ends = [];
-    }
-
-    /**
-     * The innermost node that is a function; 0 = none.
-     * @param {number} node
-     */
-    functionNode(node) {
-        const { store } = this;
-        while (node > 0 && store.frame.kind[store.node.frame[node]] === FRAME.pseudo)
-            node = store.parent[node];
-        return node;
     }
 
     /** @param {number} state @param {number} node */
@@ -88,7 +79,7 @@ class StackEnds {
      * @param {number} node
      */
     endOf(node) {
-        const { parent, node: { frame } } = this.store, own = this.functionNode(node);
+        const { parent, node: { frame } } = this.store, own = this.store.functionNode(node);
         if (node !== own && parent[node] !== own)
             return ++this.count;
         const key = (node === own ? 0 : frame[node] + 1) * 0x400000 + (own === 0 ? 0 : frame[own] + 1), found = this.made.get(key) ?? ++this.count;
@@ -107,16 +98,24 @@ class StackEnds {
 
     /** @param {number} state @param {number} node */
     makeText(state, node) {
-        const { store } = this, word = store.head.states[state], own = this.functionNode(node), said = [];
+        const { store } = this, word = store.head.states[state], own = this.store.functionNode(node), said = [];
         for (; node !== own; node = store.parent[node]) {
             const name = store.nameOf(store.node.frame[node]);
             if (name.startsWith("[behind "))
-                said.push(name.slice(1, -1));
+                said.push(`${name.slice(1, -1)}${this.ranBy(name)}; itself`);
             else if (name !== `[${word}]`)
                 said.push(name);
         }
         const start = [state === STATE.running ? word : `[${word}]`, ...said.reverse()].join(" ");
-        return own > 0 ? `${start} in ${store.nameOf(store.node.frame[own])}` : start;
+        return own > 0 ? `${start} in ${store.functionText(own)}` : start.replace(/; itself$/, "");
+    }
+
+    /** The function that a coroutine named as "[behind 12 crunch]" ran most of its time. @param {string} name */
+    ranBy(name) {
+        const { store } = this, text = name.slice(1, -1).replace(/^behind (coroutine )?/, "");
+        const coros = this.coros ??= new Map(Array.from({ length: store.coroCount }, (_, coro) => [store.coroText(coro), coro]));
+        const node = RanCode.of(store).node(coros.get(text) ?? -1, 0, Infinity);
+        return node > 0 ? `, which ran ${store.functionText(node)}` : "";
     }
 
     /**
@@ -126,7 +125,7 @@ class StackEnds {
     above(node) {
         const { store } = this;
         let text = "";
-        node = store.parent[this.functionNode(node)];
+        node = store.parent[this.store.functionNode(node)];
         for (let left = 2; left > 0 && node > 0; left--, node = store.parent[node])
             text += ` ← ${store.nameOf(store.node.frame[node])}`;
         return text;
@@ -246,7 +245,7 @@ class Requests {
     }
 
     /**
-     * "GET /x took 123.4 ms: 61 % parked in db_query, 20 % ready behind 12 crunch in work, 19 % other".
+     * "GET /x took 123.4 ms: 61 % parked in db_query, 20 % ready behind 12 crunch, which ran work; itself in handle, 19 % other".
      * @param {number} request
      */
     sentence(request) {

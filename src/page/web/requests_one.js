@@ -117,8 +117,13 @@ class OneRequest {
         if (shown.length === 0)
             return [];
         const blame = (/** @type {number} */ coro) => app.set({ ...this.only(), request: "", view: "blame", coro: String(coro) });
+        const { start, latency } = app.store.request, code = RanCode.of(app.store), ran = (/** @type {number} */ coro) => {
+            const text = app.store.functionText(code.node(coro, start[request], start[request] + latency[request]));
+            return text && `, which ran ${text},`;
+        };
         const buttons = shown.map(([coro, ns]) =>
-            el("button", { type: "button", text: `${app.store.coroText(coro)} ${timeText(Math.round(ns))}`, onclick: () => blame(coro) }));
+            el("button", { type: "button", onclick: () => blame(coro),
+                           text: `${app.store.coroText(coro)}${ran(coro)} ${timeText(Math.round(ns))}` }));
         const more = keepers.length > shown.length ? [el("span", { class: "muted", text: `and ${keepers.length - shown.length} more` })] : [];
         return [el("div", { class: "toolbar keepers" }, el("span", { text: "While it was ready, its thread ran" }), ...buttons, ...more)];
     }

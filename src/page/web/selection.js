@@ -54,9 +54,11 @@ const SELECTION_DEFAULTS = {
     icicle: "",        // "1": root at the top
     sandwich: "",      // name of a function
     zoom: "",          // names of the frames from the root, JSON
+    lens: "",          // FROM,TO: the part of the zoomed box's width that the flame graph shows; "" = all
     side: "",          // of a diff: "", "base", "file", "both"
     norm: "",          // of a diff: "1" = both sides as shares of their totals
     sight: "",         // ns, "FROM,TO": the part of the time that the timeline shows; "" = all
+    lanes: "",         // of the stack chart: "" = coroutines, "thread"
     nest: "",          // rows of the timeline below their "spawner", or their "endpoint"
     sort: "",          // column of the view's table, "-" before it: descending
     row: "",           // what is chosen in the view's table

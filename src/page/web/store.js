@@ -247,6 +247,19 @@ class Store {
         return flags & (CORO.thread | CORO.folded) ? name : `${this.coro.id[coro]} ${name}`;
     }
 
+    /** The innermost node that is a function; 0 = none. @param {number} node */
+    functionNode(node) {
+        while (node > 0 && this.frame.kind[this.node.frame[node]] === FRAME.pseudo)
+            node = this.parent[node];
+        return node;
+    }
+
+    /** A function's name; "" of no node. @param {number} node @param {boolean} [placed] with its file and line */
+    functionText(node, placed = false) {
+        const frame = this.node.frame[node], place = placed ? this.placeOf(frame) : "";
+        return node > 0 ? this.nameOf(frame) + (place && ` (${place})`) : "";
+    }
+
     /** Frames of a node, root first, without the root node, as functions. @param {number} node @returns {number[]} */
     pathOf(node) {
         const path = [];

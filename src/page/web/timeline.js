@@ -37,20 +37,18 @@ class TimelineView {
         this.dragged = null;
         /** The drawn boxes, CSS pixels of the canvas. @type {TimelineBox[]} */
         this.boxes = [];
-        /** @type {TimelineMarks["spans"]} */
-        this.spans = [];
-        /** @type {TimelineMarks["hogs"]} */
-        this.hogs = [];
-        /** @type {{x: number, y: number}[]} */
-        this.path = [];
-        /** @type {TimelineArrow[]} */
-        this.arrows = [];
+        this.spans = /** @type {TimelineMarks["spans"]} */ ([]);
+        this.hogs = /** @type {TimelineMarks["hogs"]} */ ([]);
+        this.path = /** @type {{x: number, y: number}[]} */ ([]);
+        this.arrows = /** @type {TimelineArrow[]} */ ([]);
         this.canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": "timeline" });
         this.overlay = el("canvas", { "aria-hidden": "true" });
         this.sizer = el("div", {}, el("div", { class: "timeline-sticky" }, this.canvas, this.overlay));
         this.scroller = el("div", { class: "timeline-scroll", onscroll: () => this.later() }, this.sizer);
         this.controls = new TimelineControls(this);
-        this.element = el("section", { "aria-label": "timeline" }, this.controls.element, this.scroller, this.details.line, this.details.more);
+        this.map = new Minimap(app, paintBusy, (lens) => this.lookAt(lens));
+        this.element = el("section", { "aria-label": "timeline" }, this.controls.element, this.map.canvas, this.scroller, this.details.line,
+                          this.details.more);
         new TimelinePointer(this, this.canvas);
         this.keys = this.makeKeys();
     }
@@ -162,6 +160,13 @@ class TimelineView {
         this.noteSight();
     }
 
+    /** @param {Lens} part of all of the time */
+    lookAt({ from, to }) {
+        const { until } = activitiesOf(this.store);
+        this.look(from * until, to * until);
+        this.later();
+    }
+
     /** @param {number} times more of the time, or less @param {number} [around] ns that stays where it is */
     zoom(times, around = (this.shown.from + this.shown.to) / 2) {
         const { from, to } = this.shown;
@@ -222,6 +227,9 @@ class TimelineView {
         Object.assign(this, { boxes: painter.boxes, merges: painter.merges, spans: marks.spans, hogs: marks.hogs });
         this.canvas.setAttribute("aria-label", this.sentence());
         this.paintOverlay();
+        const { until } = activitiesOf(this.store);
+        this.map.canvas.style.marginLeft = `${scale.left}px`;
+        this.map.draw([this.store], { from: scale.from / until, to: Math.min(scale.to / until, 1) }, scale.width);
     }
 
     /** Names of the rows, heads of groups. @param {CanvasRenderingContext2D} context @param {TimelineMarks} marks */

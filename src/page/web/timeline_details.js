@@ -76,8 +76,10 @@ class TimelineDetails {
 
     /** @param {number} i @returns {[string, ...[string, string][]]} */
     hogFacts(i) {
-        const { hog, head } = this.store;
+        const { hog, head } = this.store, code = RanCode.of(this.store);
+        const ran = this.store.functionText(code.node(hog.coro[i], hog.start[i], hog.start[i] + hog.length[i]), true);
         return [`long slice of ${this.store.coroText(hog.coro[i])}`, ["", periodText(hog.start[i], hog.start[i] + hog.length[i])],
+                ...factIf(ran.length, "ran", () => ran),
                 ["others were ready meanwhile for", head.delays_known === false ? "not known" : timeText(hog.delay[i])],
                 ...factIf(head.delays_known === false ? 0 : 1, "victims", () => countText(hog.victims[i])),
                 ...factIf(hog.thread[i], "thread", (thread) => head.threads[thread - 1]), ...this.traceFact(hog.trace[i])];

@@ -3,8 +3,6 @@
 // it scrolls; two fingers zoom and move. A click chooses what is there, a double click shows only that coroutine.
 "use strict";
 
-const DRAG_PIXELS = 3; // from which on a press is no click
-
 class TimelinePointer {
     /** @param {TimelineView} view @param {HTMLCanvasElement} canvas */
     constructor(view, canvas) {
@@ -46,7 +44,7 @@ class TimelinePointer {
         if (!place)
             return;
         if (before && this.down.size === 2)
-            return this.pinch(event.pointerId, before, point);
+            return this.pinch(event.pointerId, point);
         if (!drag)
             return this.hover(this.down.size === 0 ? view.focusAt(point.x, point.y) : null);
         drag.moved ||= Math.abs(point.x - drag.x) > DRAG_PIXELS;
@@ -62,18 +60,11 @@ class TimelinePointer {
         view.paintOverlay();
     }
 
-    /**
-     * Two fingers: the moments below them stay below them.
-     * @param {number} id @param {{x: number, y: number}} before @param {{x: number, y: number}} now
-     */
-    pinch(id, before, now) {
-        const other = [...this.down].find(([key]) => key !== id)?.[1], { view } = this, { place } = view;
-        this.down.set(id, now);
-        if (!other || !place || Math.abs(now.x - other.x) < 8 || Math.abs(before.x - other.x) < 8)
-            return;
-        const still = timeOf(place.scale, other.x), times = (before.x - other.x) / (now.x - other.x);
-        if (times > 0)
-            view.zoom(times, still);
+    /** Two fingers: the moments below them stay below them. @param {number} id @param {{x: number, y: number}} now */
+    pinch(id, now) {
+        const { view } = this, { place } = view, pinch = pinchOf(this.down, id, now);
+        if (pinch && place)
+            view.zoom(pinch.times, timeOf(place.scale, pinch.still));
     }
 
     /** @param {PointerEvent} event */
@@ -128,11 +119,9 @@ class TimelinePointer {
         if (!place || point.x < place.scale.left)
             return;
         event.preventDefault();
-        const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 20 : 1;
-        const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
-        if (sideways)
-            view.pan((event.deltaX || event.deltaY) * unit / place.scale.width);
+        if (isSideways(event))
+            view.pan(wheelPixels(event, event.deltaX || event.deltaY) / place.scale.width);
         else
-            view.zoom(Math.exp(event.deltaY * unit * (event.ctrlKey ? .01 : .002)), timeOf(place.scale, point.x));
+            view.zoom(wheelTimes(event), timeOf(place.scale, point.x));
     }
 }

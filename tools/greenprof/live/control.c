@@ -63,6 +63,14 @@ int gp_control_parse_pid(const gp_arguments_t *arguments, pid_t *pid)
     return 0;
 }
 
+bool gp_control_is_process(const char *operand)
+{
+    uint64_t number;
+    pid_t pid;
+    return access(operand, F_OK) != 0 &&
+           (gp_parse_number(operand, 1, INT32_MAX, &number) || gp_target_named(operand, &pid) > 0);
+}
+
 // Ask, and let both the connection and the process fail with a message.
 static int control_ask(const gp_arguments_t *arguments, const gp_control_request_t *request, gp_control_reply_t *reply)
 {

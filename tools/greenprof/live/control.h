@@ -11,6 +11,9 @@
 // The process id that is the operand. Returns 0 or EXIT_USAGE, with a message.
 int gp_control_parse_pid(const gp_arguments_t *arguments, pid_t *pid);
 
+// Is it a process: a number, or a name that a process of this user has; and no file?
+bool gp_control_is_process(const char *operand);
+
 // The request that starts a capture, as -o, -F and --clock say. Without -o a process that was started without greenprof
 // writes PID.greenprof in this directory (0 = it was started with greenprof, and knows where).
 int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp_control_request_t *request);

@@ -7,6 +7,7 @@
 
 #include "census_print.h"
 #include "command.h"
+#include "control.h"
 #include "coroutines.h"
 #include "live_census.h"
 #include "message.h"
@@ -70,16 +71,19 @@ static int coroutines_keep(int fd, const char *path)
 int gp_command_coroutines(const gp_arguments_t *arguments)
 {
     char *operand = arguments->operands[0], path[32];
-    uint64_t pid;
+    pid_t pid;
     int status = gp_choice_check(&arguments->choice, arguments->command->name, "");
     if (status != 0)
         return status;
-    if (access(operand, F_OK) == 0 || !gp_parse_number(operand, 1, INT32_MAX, &pid)) {
+    if (!gp_control_is_process(operand)) {
         if (arguments->output != NULL)
             return gp_usage_error(arguments->command->name, "--output is for the census of a process");
         return gp_coroutines_show(arguments, operand, operand);
     }
-    int fd = gp_live_census((pid_t)pid, operand);
+    status = gp_control_parse_pid(arguments, &pid);
+    if (status != 0)
+        return status;
+    int fd = gp_live_census(pid, operand);
     if (fd < 0)
         return EXIT_FAILED;
     status = arguments->output != NULL ? coroutines_keep(fd, arguments->output) : 0;

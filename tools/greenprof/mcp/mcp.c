@@ -37,8 +37,11 @@ static json_t *mcp_initialize(const gp_mcp_t *mcp, const json_t *parameters)
                      "serverInfo", "name", "greenprof", "version", version, "instructions",
                      mcp->control ? "Begin with explain: findings in the order of their cost, each with its evidence. "
                                     "start, stop and dump change the process."
-                                  : "Begin with explain: findings in the order of their cost, each with its evidence. "
-                                    "All tools only read.");
+                     : mcp->has_process
+                         ? "Begin with explain: findings in the order of their cost, each with its evidence. "
+                           "A process is asked to write what it has recorded into its capture; nothing else changes."
+                         : "Begin with explain: findings in the order of their cost, each with its evidence. "
+                           "All tools only read.");
 }
 
 static json_t *mcp_result(const gp_mcp_t *mcp, const char *method, const json_t *parameters, int *code,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tools, and command lines of their calls. Parameters are rows of the table of options: their texts, choices and
 // ranges are those of the command.
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,11 @@ static json_t *mcp_tools_choices(const char *choices)
     return words;
 }
 
+static bool mcp_tools_is_repeatable(const gp_option_t *option)
+{
+    return option->kind == GP_OPTION_TEXTS || option->kind == GP_OPTION_REGEX;
+}
+
 static json_t *mcp_tools_option_schema(const gp_option_t *option)
 {
     char text[2048];
@@ -100,6 +106,10 @@ static json_t *mcp_tools_option_schema(const gp_option_t *option)
         len += (size_t)snprintf(text + len, sizeof(text) - len, " %s", key->name);
     json_t *schema =
         json_pack("{s:s, s:s}", "type", option->kind == GP_OPTION_NUMBER ? "integer" : "string", "description", text);
+    if (mcp_tools_is_repeatable(option)) {
+        json_object_set_new(schema, "type", json_pack("[s, s]", "string", "array"));
+        json_object_set_new(schema, "items", json_pack("{s:s}", "type", "string"));
+    }
     if (option->kind == GP_OPTION_NUMBER)
         json_object_set_new(schema, "minimum", json_integer((json_int_t)option->lo));
     if (option->kind == GP_OPTION_NUMBER)
@@ -109,12 +119,21 @@ static json_t *mcp_tools_option_schema(const gp_option_t *option)
     return schema;
 }
 
+// A source as answers and requests name it: of a name that is no UTF-8, with '?' in place of its bytes.
+static json_t *mcp_tools_source_name(const char *source)
+{
+    char *text = strdup(source);
+    json_t *name = text != NULL ? gp_mcp_text(text, strlen(text)) : NULL;
+    free(text);
+    return name;
+}
+
 static json_t *mcp_tools_source_schema(const gp_mcp_t *mcp, const tool_t *tool)
 {
     json_t *words = json_array();
     for (int i = 0; i < mcp->source_count; i++)
         if (!tool->of_process || gp_mcp_is_process(mcp->sources[i]))
-            json_array_append_new(words, json_string(mcp->sources[i]));
+            json_array_append_new(words, mcp_tools_source_name(mcp->sources[i]));
     return json_pack("{s:s, s:s, s:o}", "type", "string", "description", "A capture or a process.", "enum", words);
 }
 
@@ -140,6 +159,12 @@ static json_t *mcp_tools_schema(const gp_mcp_t *mcp, const tool_t *tool)
                      "additionalProperties", 0);
 }
 
+// Has a process write what it has recorded so far into its capture, which is then read.
+static bool mcp_tools_dumps(const gp_mcp_t *mcp, const tool_t *tool)
+{
+    return mcp->has_process && !tool->of_process && tool->command != GP_COMMAND_COROUTINES;
+}
+
 json_t *gp_mcp_tools(const gp_mcp_t *mcp)
 {
     json_t *list = json_array();
@@ -147,7 +172,8 @@ json_t *gp_mcp_tools(const gp_mcp_t *mcp)
         if (mcp_tools_is_there(mcp, &tools[i]))
             json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:{s:b}}", "name", tools[i].name, "description",
                                                   tools[i].what, "inputSchema", mcp_tools_schema(mcp, &tools[i]),
-                                                  "annotations", "readOnlyHint", !tools[i].changes));
+                                                  "annotations", "readOnlyHint",
+                                                  !tools[i].changes && !mcp_tools_dumps(mcp, &tools[i])));
     return list;
 }
 
@@ -177,11 +203,13 @@ static bool mcp_tools_takes_process(const tool_t *tool)
 
 static const char *mcp_tools_source(const gp_mcp_t *mcp, const tool_t *tool, const json_t *given)
 {
-    const char *value = json_string_value(given);
-    for (int i = 0; i < mcp->source_count; i++)
-        if ((given == NULL ? mcp->source_count == 1 : value != NULL && strcmp(mcp->sources[i], value) == 0) &&
-            (!tool->of_process || gp_mcp_is_process(mcp->sources[i])))
+    for (int i = 0; i < mcp->source_count; i++) {
+        json_t *name = mcp_tools_source_name(mcp->sources[i]);
+        bool is_meant = given == NULL ? mcp->source_count == 1 : json_equal(name, given);
+        json_decref(name);
+        if (is_meant && (!tool->of_process || gp_mcp_is_process(mcp->sources[i])))
             return mcp->sources[i];
+    }
     return NULL;
 }
 
@@ -222,10 +250,23 @@ static bool mcp_tools_has_word(const char *list, const char *name)
 static void mcp_tools_add_option(line_t *line, const char *name, const json_t *value, char error[GP_MCP_ERROR_SIZE])
 {
     char number[32];
-    snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    if (!json_is_string(value) && !json_is_integer(value))
+    double real = json_number_value(value);
+    bool is_whole =
+        json_is_number(value) && real > -0x1p53 && real < 0x1p53 && real == (double)(int64_t)real; // 3.0, too
+    snprintf(number, sizeof(number), "%" PRId64, is_whole ? (int64_t)real : 0);
+    if (!json_is_string(value) && !is_whole)
         snprintf(error, GP_MCP_ERROR_SIZE, "%.48s: must be a text or a whole number", name);
     mcp_tools_add(line, "--", name, "=", json_is_string(value) ? json_string_value(value) : number);
+}
+
+// Add a value, or each of an array's.
+static void mcp_tools_add_values(const tool_t *tool, line_t *line, const char *name, const json_t *value,
+                                 char error[GP_MCP_ERROR_SIZE])
+{
+    if (!json_is_array(value) || !mcp_tools_is_repeatable(mcp_tools_option(tool, name)))
+        mcp_tools_add_option(line, name, value, error);
+    for (size_t i = 0; mcp_tools_is_repeatable(mcp_tools_option(tool, name)) && i < json_array_size(value); i++)
+        mcp_tools_add_option(line, name, json_array_get(value, i), error);
 }
 
 static json_t *mcp_tools_call(const gp_mcp_t *mcp, const tool_t *tool, const json_t *arguments,
@@ -241,11 +282,13 @@ static json_t *mcp_tools_call(const gp_mcp_t *mcp, const tool_t *tool, const jso
     json_object_foreach((json_t *)(uintptr_t)arguments, name, value)
     {
         if (mcp_tools_has_word(tool->options, name))
-            mcp_tools_add_option(&line, name, value, error);
+            mcp_tools_add_values(tool, &line, name, value, error);
         else if (name[0] == '=' || !mcp_tools_has_word(tool->operands, name))
             snprintf(error, GP_MCP_ERROR_SIZE, "%.48s: %s has no such parameter", name, tool->name);
     }
     mcp_tools_add_operands(mcp, tool, arguments, &line, error);
+    if (line.count == WORDS_MAX)
+        snprintf(error, GP_MCP_ERROR_SIZE, "arguments: more than %d words", WORDS_MAX - 1);
     if (error[0] == '\0')
         answer = gp_mcp_run(line.count, line.words, line.process);
     for (int i = 0; i < line.count; i++)

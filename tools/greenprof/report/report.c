@@ -197,17 +197,16 @@ int gp_command_report(const gp_arguments_t *arguments)
         arguments->by != NULL && arguments->operand_count == 1 && gp_store_is_url(arguments->operands[0])
             ? arguments->by
             : "";
-    bool has_no_json = strcmp(of_store, "victim-time") == 0 || strcmp(of_store, "request") == 0;
     tables.json = arguments->json ? &json : NULL;
     if (status == 0 &&
         (strcmp(of_store, "pool") == 0 || strcmp(of_store, "lock") == 0 || strcmp(of_store, "thread") == 0))
         status = gp_usage_error("report", "--by %s: a store has no %ss; take the captures", of_store, of_store);
-    if (status == 0 && arguments->json && has_no_json)
+    if (status == 0 && arguments->json && strcmp(of_store, "victim-time") == 0)
         status = gp_usage_error("report", "--by %s has no --json of a store", of_store);
     if (status == 0 && strcmp(of_store, "victim-time") == 0)
         status = gp_store_print_delays(arguments);
     if (status == 0 && strcmp(of_store, "request") == 0) {
-        const gp_table_options_t options = {tables.sorts, gp_restriction_list_items(&tables.rows), NULL};
+        const gp_table_options_t options = {tables.sorts, gp_restriction_list_items(&tables.rows), tables.json};
         status = gp_store_print_requests(arguments, &options);
         report_free_tables(&tables);
         return status != 0 ? status : gp_finish_stdout();

@@ -189,12 +189,11 @@ static int verdict_file(const gp_arguments_t *arguments, char *path)
 int gp_command_explain(const gp_arguments_t *arguments)
 {
     char path[GP_CONTROL_PATH_SIZE];
-    uint64_t pid;
     int fd = -1;
     int status = arguments->fail_on != NULL ? gp_explain_conditions_check(arguments->fail_on) : 0;
     if (status != 0)
         return status;
-    if (access(arguments->operands[0], F_OK) == 0 || !gp_parse_number(arguments->operands[0], 1, INT32_MAX, &pid))
+    if (!gp_control_is_process(arguments->operands[0]))
         return verdict_file(arguments, arguments->operands[0]);
     status = gp_control_open_capture(arguments, path, &fd);
     if (status == 0)

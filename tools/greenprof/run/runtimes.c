@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "export/write/json_text.h"
 #include "message.h"
 #include "patchable.h"
 #include "run_checks.h"
@@ -188,21 +190,50 @@ static int runtimes_look_at_program(findings_t *findings, const char *program)
     return 0;
 }
 
-static int runtimes_list_all(void)
+// Where rows go: NULL is a table.
+static gp_json_t *runtimes_json;
+
+// A row: the runtime, its file (NULL = of all that are known), whether its switches are seen, and how.
+static __attribute__((format(printf, 4, 5))) void runtimes_row(const char *name, const char *object, const char *state,
+                                                               const char *format, ...)
+{
+    char text[512];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof(text), format, values);
+    va_end(values);
+    if (runtimes_json == NULL) {
+        printf("%-28s%s%s%s\n", name, object != NULL ? object : "", object != NULL ? ": " : "", text);
+        return;
+    }
+    gp_json_line(runtimes_json);
+    gp_json_open(runtimes_json, '{');
+    gp_json_key_text(runtimes_json, "name", name);
+    gp_json_key(runtimes_json, "object");
+    if (object != NULL)
+        gp_json_text(runtimes_json, object);
+    else
+        gp_json_null(runtimes_json);
+    gp_json_key_text(runtimes_json, "state", state);
+    gp_json_key_text(runtimes_json, "how", text);
+    gp_json_close(runtimes_json, '}');
+}
+
+static void runtimes_list_all(void)
 {
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++)
-        printf("%-28sentry patch of %s: greenprof run [--patch %s]\n", runtime->title, runtime->functions[0].symbol,
-               runtime->name);
+        runtimes_row(runtime->title, NULL, "patched", "entry patch of %s: greenprof run [--patch %s]",
+                     runtime->functions[0].symbol, runtime->name);
     for (int i = 0; i < COUNT; i++)
         if (i == 0 || strcmp(runtimes[i].name, runtimes[i - 1].name) != 0)
-            printf("%-28s%s%s%s\n", runtimes[i].name, runtimes[i].how,
-                   runtimes[i].wrap != NULL ? ": pkg-config --libs greenprof-wrap-" : "",
-                   runtimes[i].wrap != NULL ? runtimes[i].wrap : "");
+            runtimes_row(runtimes[i].name, NULL, runtimes[i].wrap != NULL ? "linked" : "hooked", "%s%s%s",
+                         runtimes[i].how, runtimes[i].wrap != NULL ? ": pkg-config --libs greenprof-wrap-" : "",
+                         runtimes[i].wrap != NULL ? runtimes[i].wrap : "");
     for (int i = 0; i < POLLED; i++)
-        printf("%-28spolled: %s is read at each sample; shares and names, no switches%s\n", polled[i].title,
-               polled[i].variable, polled[i].is_patched ? "; where it is not patched" : "");
-    printf("%-28s%s\n", "any scheduler", "from its source: <greenprof/coro.h>");
-    return gp_finish_stdout();
+        runtimes_row(polled[i].title, NULL, "polled",
+                     "polled: %s is read at each sample; shares and names, no switches%s", polled[i].variable,
+                     polled[i].is_patched ? "; where it is not patched" : "");
+    runtimes_row("any scheduler", NULL, "linked", "from its source: <greenprof/coro.h>");
 }
 
 static bool runtimes_shared_is_there(const findings_t *findings, const char *symbol)
@@ -235,18 +266,20 @@ static int runtimes_show_patches(const findings_t *findings)
         if (patchable == GP_PATCHABLE_NOT)
             continue;
         shown++;
-        printf("%-28s%s: ", runtime->title, name);
         if (patchable == GP_PATCHABLE_UNKNOWN)
-            printf("not hooked; it has no symbols, and code that greenprof does not know; link with: pkg-config --libs "
-                   "greenprof-wrap-%s\n",
-                   runtime->name);
+            runtimes_row(runtime->title, name, "unhooked",
+                         "not hooked; it has no symbols, and code that greenprof does not know; link with: pkg-config "
+                         "--libs greenprof-wrap-%s",
+                         runtime->name);
         else if (patchable == GP_PATCHABLE_REFUSED)
-            printf("not hooked; %s() begins in a way that greenprof does not know\n", refused);
+            runtimes_row(runtime->title, name, "unhooked",
+                         "not hooked; %s() begins in a way that greenprof does not know", refused);
         else if (patchable == GP_PATCHABLE_BY_NAME)
-            printf("entry patch of %s, only by 'greenprof run --patch %s'\n", runtime->functions[0].symbol,
-                   runtime->name);
+            runtimes_row(runtime->title, name, "unhooked", "entry patch of %s, only by 'greenprof run --patch %s'",
+                         runtime->functions[0].symbol, runtime->name);
         else
-            printf("entry patch of %s, by 'greenprof run'\n", runtime->functions[0].symbol);
+            runtimes_row(runtime->title, name, "patched", "entry patch of %s, by 'greenprof run'",
+                         runtime->functions[0].symbol);
     }
     return shown;
 }
@@ -263,8 +296,9 @@ static int runtimes_show_polled(const findings_t *findings)
         gp_elf_variable_t variable;
         if (!gp_elf_variable(&program, polled[i].variable, &variable))
             continue;
-        printf("%-28s%s: polled%s: %s is read at each sample; shares and names, no switches\n", polled[i].title, name,
-               polled[i].is_patched ? " where it is not patched" : "", polled[i].variable);
+        runtimes_row(polled[i].title, name, "polled",
+                     "polled%s: %s is read at each sample; shares and names, no switches",
+                     polled[i].is_patched ? " where it is not patched" : "", polled[i].variable);
         shown++;
     }
     gp_elf_unmap(&program);
@@ -282,11 +316,11 @@ static const char *runtimes_reach(const findings_t *findings, int i)
     return "; under greenprof run only, unless linked by pkg-config --libs greenprof-hooks, before the runtime";
 }
 
-static int runtimes_show(const findings_t *findings)
+static void runtimes_show(const findings_t *findings)
 {
     int shown = runtimes_show_patches(findings) + runtimes_show_polled(findings) + findings->unhooked_count;
     for (int i = 0; i < findings->unhooked_count; i++)
-        printf("%-28s%s\n", "not known", findings->unhooked[i]);
+        runtimes_row("not known", NULL, "unhooked", "%s", findings->unhooked[i]);
     for (int i = 0; i < COUNT; i++) {
         const runtime_t *runtime = &runtimes[i];
         // A program that calls a shared library's function has its name, too.
@@ -296,29 +330,62 @@ static int runtimes_show(const findings_t *findings)
             runtimes_is_patched(findings, runtime))
             continue;
         shown++;
-        printf("%-28s%s: ", runtime->name, findings->where[i]);
         if (runtime->wrap == NULL)
-            printf("%s%s\n", runtime->how, runtimes_reach(findings, i));
+            runtimes_row(runtime->name, findings->where[i], "hooked", "%s%s", runtime->how,
+                         runtimes_reach(findings, i));
         else if (findings->wrapped[i])
-            printf("link-time hook is in place\n");
+            runtimes_row(runtime->name, findings->where[i], "linked", "link-time hook is in place");
         else
-            printf("not hooked; link with: pkg-config --libs greenprof-wrap-%s\n", runtime->wrap);
+            runtimes_row(runtime->name, findings->where[i], "unhooked",
+                         "not hooked; link with: pkg-config --libs greenprof-wrap-%s", runtime->wrap);
     }
-    if (shown == 0)
+    if (shown == 0 && runtimes_json == NULL)
         printf("none that greenprof knows; coroutines with stacks of their own are found by these, and named by "
                "<greenprof/coro.h>; stackless ones (C++20, Rust async) are seen as their threads\n");
-    return gp_finish_stdout();
+}
+
+// The object around the rows.
+static void runtimes_begin(gp_json_t *json, const char *of)
+{
+    runtimes_json = json;
+    gp_json_open(json, '{');
+    gp_json_key_uint(json, "version", 1);
+    gp_json_key(json, "of");
+    if (of != NULL)
+        gp_json_text(json, of);
+    else
+        gp_json_null(json);
+    gp_json_key(json, "rows");
+    gp_json_open(json, '[');
+}
+
+static void runtimes_end(gp_json_t *json)
+{
+    gp_json_close(json, ']');
+    gp_json_close(json, '}');
+    putchar('\n');
 }
 
 int gp_command_runtimes(const gp_arguments_t *arguments)
 {
     static findings_t findings;
-    if (arguments->operand_count == 0)
-        return runtimes_list_all();
-    const char *what = arguments->operands[0];
-    bool is_pid = what[strspn(what, "0123456789")] == '\0';
-    int status = is_pid ? runtimes_look_at_process(&findings, what) : runtimes_look_at_program(&findings, what);
-    return status != 0 ? status : runtimes_show(&findings);
+    gp_json_t json = {.out = stdout};
+    const char *what = arguments->operand_count > 0 ? arguments->operands[0] : NULL;
+    bool is_pid = what != NULL && what[strspn(what, "0123456789")] == '\0';
+    int status = what == NULL ? 0
+                 : is_pid     ? runtimes_look_at_process(&findings, what)
+                              : runtimes_look_at_program(&findings, what);
+    if (status != 0)
+        return status;
+    if (arguments->json)
+        runtimes_begin(&json, what);
+    if (what == NULL)
+        runtimes_list_all();
+    else
+        runtimes_show(&findings);
+    if (arguments->json)
+        runtimes_end(&json);
+    return gp_finish_stdout();
 }
 
 const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t size)

@@ -14,6 +14,7 @@
 #include "model/kinds.h"
 #include "print.h"
 #include "progress.h"
+#include "report/report_json.h"
 #include "report/row_limits.h"
 #include "report/tables.h"
 #include "ship/ask/ask.h"
@@ -24,6 +25,7 @@ typedef struct printing {
     gp_row_limits_t restrictions;
     bool limited;    // only so many were asked for
     bool has_header; // of endpoints
+    gp_json_t *json; // NULL = text
 } printing_t;
 
 // "running 12 %, parked 88 %": what the time of the critical path was, most first.
@@ -90,6 +92,60 @@ static const char *store_requests_name_of(const void *context, uint32_t row)
     return ((const gp_ask_request_t *)context)[row].row.endpoint;
 }
 
+// A row of JSON: the keys of a capture's requests, with where it was and what its path was.
+static void store_requests_json_request(gp_json_t *json, const gp_ask_request_t *request)
+{
+    const gp_row_times_t *times = &request->row.times;
+    const gp_row_process_t *process = &request->process;
+    const struct {
+        const char *key;
+        uint64_t ns;
+    } states[] = {
+        {"cpu_ns", times->cpu_ns},     {"blocked_ns", times->blocked_ns}, {"preempted_ns", times->preempted_ns},
+        {"ready_ns", times->ready_ns}, {"parked_ns", times->parked_ns},   {"waiting_ns", times->waiting_ns}};
+    char trace[33];
+    uint64_t path_ns = 0;
+    gp_hex_write(trace, request->row.trace, sizeof(request->row.trace));
+    gp_json_line(json);
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "endpoint", request->row.endpoint);
+    gp_json_key_text(json, "trace", trace);
+    gp_json_key_text(json, "status", request->row.has_failed ? "failed" : "ok");
+    gp_json_key_uint(json, "start_ns", request->row.start_ns);
+    gp_json_key_uint(json, "latency_ns", request->row.latency_ns);
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+        gp_json_key_uint(json, states[i].key, states[i].ns);
+    gp_json_key_text(json, "service", process->service);
+    gp_json_key_text(json, "version", process->version);
+    gp_json_key_text(json, "host", process->host);
+    for (size_t i = 0; i < GP_KIND_COUNT; i++)
+        path_ns += request->path_ns[i];
+    gp_json_key(json, "path");
+    gp_json_open(json, '{');
+    gp_report_json_states(json, request->path_ns, path_ns > 0);
+    gp_json_close(json, '}');
+    gp_json_close(json, '}');
+}
+
+static void store_requests_json(const printing_t *printing, const gp_ask_request_t *requests, uint32_t *rows,
+                                size_t count)
+{
+    gp_json_t *json = printing->json;
+    count = gp_report_json_restrict(printing->restrictions, rows, count, store_requests_name_of, requests);
+    gp_json_open(json, '{');
+    gp_json_key_uint(json, "version", GP_REPORT_JSON_VERSION);
+    gp_json_key_text(json, "file", printing->shown);
+    gp_json_key_text(json, "by", "request");
+    gp_json_key_text(json, "measure", "latency");
+    gp_json_key(json, "rows");
+    gp_json_open(json, '[');
+    for (size_t i = 0; i < count; i++)
+        store_requests_json_request(json, &requests[rows[i]]);
+    gp_json_close(json, ']');
+    gp_json_key(json, "endpoints");
+    gp_json_open(json, '[');
+}
+
 static int store_requests_print_requests(void *context, const gp_ask_request_t *requests, size_t count)
 {
     const printing_t *printing = context;
@@ -99,6 +155,11 @@ static int store_requests_print_requests(void *context, const gp_ask_request_t *
     gp_progress_end();
     for (size_t i = 0; i < count; i++)
         rows[i] = (uint32_t)i;
+    if (printing->json != NULL) {
+        store_requests_json(printing, requests, rows, count);
+        free(rows);
+        return 0;
+    }
     gp_print_text(printing->shown);
     printf("\n\n   %s%zu requests, milliseconds; cpu to waiting are those of the coroutine that each began on\n",
            printing->limited ? "The first " : "", count);
@@ -119,6 +180,20 @@ static int store_requests_print_endpoint(void *context, const gp_ask_endpoint_t 
 {
     printing_t *printing = context;
     const uint64_t columns[] = {endpoint->p50_ns, endpoint->p90_ns, endpoint->p99_ns, endpoint->max_ns};
+    static const char *const keys[] = {"p50_ns", "p90_ns", "p99_ns", "max_ns"};
+    gp_json_t *json = printing->json;
+    if (json != NULL) {
+        gp_json_line(json);
+        gp_json_open(json, '{');
+        gp_json_key_text(json, "endpoint", endpoint->endpoint);
+        gp_json_key_text(json, "service", endpoint->service);
+        gp_json_key_uint(json, "requests", endpoint->count);
+        gp_json_key_uint(json, "failed", endpoint->failed);
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+            gp_json_key_uint(json, keys[i], columns[i]);
+        gp_json_close(json, '}');
+        return 0;
+    }
     if (!printing->has_header)
         printf("\n   Endpoints, by the sum of all their latencies\n\n"
                "  requests   failed        p50        p90        p99        max service endpoint\n");
@@ -173,8 +248,10 @@ int gp_store_print_requests(const gp_arguments_t *arguments, const gp_table_opti
     if (gp_store_filters(arguments, &filters) < 0)
         return gp_fail("command line", "%s", strerror(ENOMEM));
     bool limited = arguments->rows > 0 && arguments->restrictions.count == 0;
-    printing_t printing = {
-        .shown = gp_ask_shown(arguments->operands[0]), .limited = limited, .restrictions = options->restrictions};
+    printing_t printing = {.shown = gp_ask_shown(arguments->operands[0]),
+                           .limited = limited,
+                           .restrictions = options->restrictions,
+                           .json = options->json};
     const gp_ask_requests_t ask = {
         .order = store_requests_order_of(&options->sorts),
         .limit = limited ? arguments->rows : 0,
@@ -193,7 +270,11 @@ int gp_store_print_requests(const gp_arguments_t *arguments, const gp_table_opti
     if (result < 0)
         status = gp_fail(printing.shown != NULL ? printing.shown : "memory", "%s",
                          error[0] != '\0' ? error : strerror(-result));
-    else
+    else if (options->json != NULL) {
+        gp_json_close(options->json, ']');
+        gp_json_close(options->json, '}');
+    }
+    if (result >= 0)
         printf("\n");
     free(filters.items);
     free((char *)printing.shown);
