@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """README.md's table of costs, made of what was measured."""
 import os
+import resource
 import subprocess
 import sys
 
-from . import figures, table
+from . import figures, rounds, table
 
-PARTS = ("switch", "ledger", "sample", "overhead", "request")
+PARTS = ("switch", "ledger", "sample", "overhead", "request", "span", "registration", "hooks")
 BARE = "beyond the bare switch in the same process"
 PYTHON_PROFILERS = ("empty handler", "greenprof 1000", "greenprof exact", "cProfile")
 
@@ -35,7 +36,33 @@ def sample():
 
 
 def request():
-    return f"{amount('start + stop + free', 0, 'us')}, {amount('start + stop + free, CPU', 0, 'us')} of it the caller's CPU"
+    return (f"{amount('start + stop + free', 1, 'us')}, {amount('start + stop + free, CPU', 1, 'us')} of it the caller's CPU; "
+            f"{amount('a request, with its trace', 0, 'ns')}")
+
+
+def made():
+    resting, sampled = (amount(f"makecontext, {how}", 0, "ns") for how in ("preloaded, resting", "greenprof run -F 1000"))
+    return f"{resting} at rest, {sampled} while sampling ({amount('makecontext, greenprof absent', 0, 'ns')} without)"
+
+
+def hooked():
+    names = [name for name in table.measured if name.endswith("greenprof run -F 1000 / beyond the bare runtime")]
+    return "; ".join(f"{name.split(',')[0]} {amount(name, 0, 'ns', '+')}" for name in names) or "not measured"
+
+
+def started(bench):
+    """The CPU time of the command beyond that of a program that does nothing, in turns."""
+    commands = [os.path.join(bench.build, "tools/greenprof/greenprof"), "--version"], ["/bin/true"]
+    took = [[cpu_of(command) for command in commands] for _ in range(bench.rounds(100))]
+    beyond = rounds.Estimate.of_values([(mine - other) * 1e3 for mine, other in took])
+    return f"{beyond.value:.1f} ±{beyond.error:.1f} ms"
+
+
+def cpu_of(command):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def span_of(values):
@@ -60,7 +87,10 @@ def show(bench, machine):
     rows = (
         ("a coroutine switch", switch(), "`tools/bench/run switch ledger`"),
         ("1000 Hz beyond an empty handler", sample(), "`tools/bench/run sample overhead`"),
-        ("a request's profile", request(), "`tools/bench/run request`"),
+        ("a request's profile; with its trace", request(), "`tools/bench/run request span`"),
+        ("a coroutine made", made(), "`tools/bench/run registration`"),
+        ("a hooked runtime's switch while sampling", hooked(), "`tools/bench/run hooks`"),
+        ("the command's start beyond `true`", started(bench), "`tools/bench/run --table`"),
         ("Python, 1000 Hz; exact mode", python(bench), "`tools/bench/python/run`"),
     )
     sys.stdout.flush()
