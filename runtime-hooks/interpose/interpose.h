@@ -50,6 +50,9 @@ void *gp_interpose_find(const char *name);
 // /proc/self/maps, 50 us and more.
 bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi);
 
+// The code [lo, hi) of a loaded object that begins at `base`; left alone where it has none.
+void gp_hook_code_of(const void *base, uintptr_t *lo, uintptr_t *hi);
+
 // Move a callback's park outward, from where its caller goes on to where the caller's own caller does: for callbacks
 // called through a helper with a frame that is gone when the switch happens. Returns false, and changes nothing, where
 // the helper's frame is not a plain one. Signals: safe. Cost: ~10 ns where it was met before.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The place of a stack, and a frame of it.
 
+#include <link.h>
+
 #include "base/maps.h"
 #include "interpose/interpose.h"
 #include "unwind/resolve.h"
@@ -8,6 +10,18 @@
 #include "unwind/step.h"
 
 enum { FRAME_MAX_BYTES = 4096 };
+
+void gp_hook_code_of(const void *base, uintptr_t *lo, uintptr_t *hi)
+{
+    const ElfW(Ehdr) *head = base;
+    const ElfW(Phdr) *segments = (const ElfW(Phdr) *)((uintptr_t)base + head->e_phoff);
+    uintptr_t moved = head->e_type == ET_DYN ? (uintptr_t)base : 0;
+    for (int i = 0; i < head->e_phnum; i++)
+        if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_X) {
+            *lo = moved + segments[i].p_vaddr;
+            *hi = *lo + segments[i].p_memsz;
+        }
+}
 
 bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi)
 {

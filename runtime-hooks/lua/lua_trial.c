@@ -332,15 +332,8 @@ static bool lua_trial_prepare(const library_t *library)
 // The code of the library; of a program that has Lua in it, only the interpreter's loop is told from the program's own.
 static void lua_trial_find_code(const library_t *library)
 {
-    const ElfW(Ehdr) *head = library->base;
-    if (library->handle == NULL || head == NULL)
-        return;
-    const ElfW(Phdr) *segments = (const ElfW(Phdr) *)((uintptr_t)head + head->e_phoff);
-    for (int i = 0; i < head->e_phnum; i++)
-        if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_X) {
-            gp_lua_runtime.code = (uintptr_t)head + segments[i].p_vaddr;
-            gp_lua_runtime.code_end = gp_lua_runtime.code + segments[i].p_memsz;
-        }
+    if (library->handle != NULL && library->base != NULL)
+        gp_hook_code_of(library->base, &gp_lua_runtime.code, &gp_lua_runtime.code_end);
 }
 
 // Returns whether all is as it should be.

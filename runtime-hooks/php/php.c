@@ -15,6 +15,7 @@
 
 #include "coro/announce.h"
 #include "interpose/interpose.h"
+#include "php_frames.h"
 #include "php_names.h"
 #include "signal/region.h"
 
@@ -47,7 +48,9 @@ static void php_switched(context_t *from, context_t *to)
     gp_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
     if (!gp_hook_park_outward(&park)) // of the engine's helper that calls all observers
         park.pc = 0;
+    gp_php_note_switch((uintptr_t)frame, (uintptr_t)to->handle);
     gp_switch_to_stack((uintptr_t)to->handle, &park);
+    gp_php_runtime.next_frame = 0;
 }
 
 static void php_destroyed(context_t *context)

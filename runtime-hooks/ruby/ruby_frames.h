@@ -4,12 +4,9 @@
 // Model: a thread's execution context has its control frames side by side, innermost first. The handler walks them on
 // the thread that they belong to. A function is what a frame runs: an instruction sequence, or a method written in C.
 // Ruby may free or move either as soon as the thread goes on, and use its address again; so the handler itself, which
-// sees it while it is on the stack and so alive, copies what it is called into a table that only grows. A frame word is
+// sees it while it is on the stack and so alive, copies what it is called into a table (signal/met.h). A frame word is
 // an index of that table and a place in the function, and never means something else. Methods are told apart by the
 // serial of their definition, which Ruby never uses again; what is outside of methods, by the text of its path as well.
-//   Writers: handlers of any threads, which take the next function, and put it into a free slot when it is whole.
-//   Readers:
-// handlers, by way of the slots; the collector, by the words of samples.
 //
 // Source: Ruby 3.1, vm_core.h (rb_execution_context_struct, rb_control_frame_struct, rb_iseq_constant_body,
 // VM_FRAME_*), method.h (rb_method_entry_struct, rb_method_definition_struct), internal/imemo.h, vm_insnhelper.c
@@ -22,14 +19,12 @@
 #include <stdint.h>
 
 #include "signal/language.h"
+#include "signal/met.h"
 
 enum {
-    GP_RUBY_FUNCTIONS = 1 << 16,
-    GP_RUBY_SLOTS = 2 * GP_RUBY_FUNCTIONS,
     GP_RUBY_LABEL_SIZE = 112,
     GP_RUBY_CLASS_SIZE = 88,
     GP_RUBY_PATH_SIZE = 288,
-    GP_RUBY_NUMBER_BITS = 20,
 
     GP_RUBY_TYPE_MASK = 0x1f, // of an object's flags
     GP_RUBY_STRING = 0x05,
@@ -75,9 +70,8 @@ typedef struct gp_ruby_function {
 } gp_ruby_function_t;
 
 typedef struct gp_ruby_table {
-    _Atomic uint32_t count;                // of functions; the first is not used
-    _Atomic uint32_t slots[GP_RUBY_SLOTS]; // numbers of functions by hash, 0 = free
-    gp_ruby_function_t functions[GP_RUBY_FUNCTIONS];
+    gp_met_t met;
+    gp_ruby_function_t functions[GP_MET_FUNCTIONS];
 } gp_ruby_table_t;
 
 typedef struct gp_ruby_runtime {
@@ -92,15 +86,10 @@ typedef struct gp_ruby_runtime {
 
 extern gp_ruby_runtime_t gp_ruby_runtime __attribute__((visibility("hidden")));
 
-// A frame word's number of a function, 0 = one that could not be read; and how many words into its instructions.
-static inline uint32_t gp_ruby_word_function(uintptr_t word)
-{
-    return (uint32_t)(word & ((1u << GP_RUBY_NUMBER_BITS) - 1));
-}
-
+// How many words into a function's instructions a frame word is.
 static inline uint32_t gp_ruby_word_place(uintptr_t word)
 {
-    return (uint32_t)(word >> GP_RUBY_NUMBER_BITS);
+    return (uint32_t)(word >> GP_MET_NUMBER_BITS);
 }
 
 enum { GP_RUBY_OBJECT_WORDS = 5 };

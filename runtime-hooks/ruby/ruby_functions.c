@@ -6,7 +6,6 @@
 #include "ruby_look.h"
 
 enum {
-    PROBES = 16,
     OBJECT_BYTES = GP_RUBY_OBJECT_WORDS * GP_LOOK_WORD,
     IS_EMBEDDED = 1 << 13, // RARRAY_EMBED_FLAG
     ARRAY_EMBEDDED = 16,
@@ -152,48 +151,40 @@ static bool ruby_functions_describe(gp_peeks_t *look, gp_ruby_function_t *functi
     return true;
 }
 
-// Returns the number of a new function, 0 = there is no room, or it cannot be read.
-static uint32_t ruby_functions_make(gp_peeks_t *look, const gp_ruby_key_t *key, enum gp_ruby_kind kind,
-                                    const gp_ruby_method_t *method)
+typedef struct wanted {
+    gp_peeks_t *look;
+    const gp_ruby_key_t *key;
+    enum gp_ruby_kind kind;
+    const gp_ruby_method_t *method;
+} wanted_t;
+
+static bool ruby_functions_is_wanted(void *wanted, uint32_t number)
 {
-    gp_ruby_table_t *table = gp_ruby_runtime.table;
-    uint32_t number = atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed) + 1, behind = number;
-    bool was_sure = look->is_sure, is_made = false;
-    if (number < GP_RUBY_FUNCTIONS) {
-        gp_ruby_function_t *function = &table->functions[number];
-        function->kind = kind;
-        function->class_len = 0;
-        function->id = method->entry != 0 ? gp_look_word(method->definition + GP_RUBY_DEFINITION_ID) : 0;
-        look->is_sure = false;
-        if (method->entry != 0 && gp_ruby_runtime.classpath != 0)
-            ruby_functions_describe_class(look, function, gp_look_word(method->entry + GP_RUBY_METHOD_OWNER));
-        is_made = ruby_functions_describe(look, function, key);
-        look->is_sure = was_sure;
-    }
-    if (!is_made) // give it back, unless another thread has taken the next one
-        atomic_compare_exchange_strong_explicit(&table->count, &behind, number - 1, memory_order_relaxed,
-                                                memory_order_relaxed);
-    return is_made ? number : 0;
+    const wanted_t *is = wanted;
+    return ruby_functions_is(is->look, &gp_ruby_runtime.table->functions[number], is->key);
+}
+
+static bool ruby_functions_write(void *wanted, uint32_t number)
+{
+    const wanted_t *is = wanted;
+    const gp_ruby_method_t *method = is->method;
+    gp_ruby_function_t *function = &gp_ruby_runtime.table->functions[number];
+    bool was_sure = is->look->is_sure;
+    function->kind = is->kind;
+    function->class_len = 0;
+    function->id = method->entry != 0 ? gp_look_word(method->definition + GP_RUBY_DEFINITION_ID) : 0;
+    is->look->is_sure = false;
+    if (method->entry != 0 && gp_ruby_runtime.classpath != 0)
+        ruby_functions_describe_class(is->look, function, gp_look_word(method->entry + GP_RUBY_METHOD_OWNER));
+    bool is_read = ruby_functions_describe(is->look, function, is->key);
+    is->look->is_sure = was_sure;
+    return is_read;
 }
 
 uint32_t gp_ruby_function_number(gp_peeks_t *look, const gp_ruby_key_t *key, enum gp_ruby_kind kind,
                                  const gp_ruby_method_t *method)
 {
-    gp_ruby_table_t *table = gp_ruby_runtime.table;
+    wanted_t wanted = {look, key, kind, method};
     uint64_t hash = (key->object ^ key->serial << 32 ^ key->serial) * 0x9e3779b97f4a7c15ull;
-    uint32_t number = 0;
-    for (uint32_t i = 0; i < PROBES; i++) {
-        _Atomic uint32_t *slot = &table->slots[((hash >> 40) + i) % GP_RUBY_SLOTS];
-        // Acquire: partner of the release below.
-        uint32_t there = atomic_load_explicit(slot, memory_order_acquire);
-        if (there != 0 && ruby_functions_is(look, &table->functions[there], key))
-            return there;
-        if (there != 0)
-            continue;
-        if (number == 0 && (number = ruby_functions_make(look, key, kind, method)) == 0)
-            return 0;
-        if (atomic_compare_exchange_strong_explicit(slot, &there, number, memory_order_release, memory_order_relaxed))
-            break;
-    }
-    return number;
+    return gp_met_number(&gp_ruby_runtime.table->met, hash, &wanted, ruby_functions_is_wanted, ruby_functions_write);
 }

@@ -152,8 +152,8 @@ static uint32_t ruby_read_number(const gp_ruby_function_t *function)
 
 static gp_loc_t ruby_read_locate(uintptr_t frame)
 {
-    static uint32_t numbers[GP_RUBY_FUNCTIONS];
-    uint32_t index = gp_ruby_word_function(frame);
+    static uint32_t numbers[GP_MET_FUNCTIONS];
+    uint32_t index = gp_met_word_number(frame);
     const gp_ruby_function_t *function = &gp_ruby_runtime.table->functions[index];
     if (numbers[index] == 0)
         numbers[index] = ruby_read_number(function);
@@ -172,7 +172,7 @@ gp_loc_t gp_ruby_locate(uintptr_t frame, uint64_t ticks)
         gp_loc_t loc;
     } cache[CACHE_SLOTS];
     frame &= ~(uintptr_t)(GP_LANGUAGE_ENTRY | GP_LANGUAGE_WORD_OF(GP_LANGUAGE_NUMBERS_MAX - 1));
-    if (gp_ruby_word_function(frame) == 0)
+    if (gp_met_word_number(frame) == 0)
         return GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
     size_t slot = (frame * 0x9e3779b97f4a7c15ull) >> 52;
     if (cache[slot].frame != frame) {

@@ -92,20 +92,12 @@ static void ruby_trial_find_code(void)
 {
     Dl_info info;
     ElfW(Sym) *symbol = NULL;
-    struct link_map *map = NULL;
     void *loop = gp_interpose_find("rb_vm_exec");
-    if (loop == NULL || dladdr1(loop, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL ||
-        dladdr1(loop, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
+    if (loop == NULL || dladdr1(loop, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
         return;
     gp_ruby_runtime.loop = (uintptr_t)loop;
     gp_ruby_runtime.loop_end = (uintptr_t)loop + symbol->st_size;
-    const ElfW(Ehdr) *head = info.dli_fbase;
-    const ElfW(Phdr) *segments = (const ElfW(Phdr) *)((uintptr_t)head + head->e_phoff);
-    for (int i = 0; i < head->e_phnum; i++)
-        if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_X) {
-            gp_ruby_runtime.code = map->l_addr + segments[i].p_vaddr;
-            gp_ruby_runtime.code_end = gp_ruby_runtime.code + segments[i].p_memsz;
-        }
+    gp_hook_code_of(info.dli_fbase, &gp_ruby_runtime.code, &gp_ruby_runtime.code_end);
 }
 
 // The thread's context lies at the same distance from each thread's pointer where the library came with the program.
@@ -186,11 +178,10 @@ static value_t ruby_trial_look(value_t item, value_t data, int count, const valu
     size_t depth = gp_ruby_walk(&place, words, ROOM, &flags);
     int expected = ruby.frames(0, ROOM, frames, lines);
     why = "does not keep its frames where it says";
-    if (depth < FRAMES || expected < FRAMES || gp_ruby_word_function(words[0]) == 0 ||
-        gp_ruby_word_function(words[1]) == 0)
+    if (depth < FRAMES || expected < FRAMES || gp_met_word_number(words[0]) == 0 || gp_met_word_number(words[1]) == 0)
         return NIL;
-    const gp_ruby_function_t *in_c = &gp_ruby_runtime.table->functions[gp_ruby_word_function(words[0])];
-    const gp_ruby_function_t *in_ruby = &gp_ruby_runtime.table->functions[gp_ruby_word_function(words[1])];
+    const gp_ruby_function_t *in_c = &gp_ruby_runtime.table->functions[gp_met_word_number(words[0])];
+    const gp_ruby_function_t *in_ruby = &gp_ruby_runtime.table->functions[gp_met_word_number(words[1])];
     if (in_c->kind != GP_RUBY_C || in_c->id != ruby.intern("times") || in_ruby->kind != GP_RUBY_CODE ||
         in_c->key.serial == in_ruby->key.serial || !ruby_trial_is_right(in_ruby, words[1], frames[1], lines[1]))
         return NIL;

@@ -118,7 +118,7 @@ static uintptr_t ruby_walk_code_frame(walk_t *walk, uintptr_t frame, uintptr_t e
     if (place > gp_look_word(key.body) >> CODE_WORDS_SHIFT)
         place = GP_RUBY_PLACE_UNKNOWN;
     return gp_ruby_function_number(&walk->look, &key, is_block_method ? GP_RUBY_BLOCK_METHOD : GP_RUBY_CODE, &method) |
-           place << GP_RUBY_NUMBER_BITS;
+           place << GP_MET_NUMBER_BITS;
 }
 
 static uintptr_t ruby_walk_c_frame(walk_t *walk, uintptr_t ep)
@@ -146,7 +146,7 @@ static uintptr_t ruby_walk_frame(walk_t *walk, uintptr_t frame, uintptr_t *flags
         word = ruby_walk_code_frame(walk, frame, ep);
     else
         return 0;
-    if (gp_ruby_word_function(word) == 0 && gp_thread_self != NULL)
+    if (gp_met_word_number(word) == 0 && gp_thread_self != NULL)
         gp_thread_count(gp_thread_self, GP_COUNTER_UNNAMED_FRAMES);
     return GP_LANGUAGE_WORD_OF(GP_LANGUAGE_RUBY) | word;
 }

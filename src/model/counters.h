@@ -83,7 +83,7 @@
       "nanoseconds of CPU time since each thread's last sample: in the totals, in no sample")                          \
     X(57, DROP_CRAMPED, drop_cramped, SIGNAL, "dropped, the program's alternate signal stack had no room")              \
     X(58, HELD_BACK, held_back, NOTHING, "until then the program blocked the sampling signal: [signal blocked]")               \
-    X(59, UNNAMED_FRAMES, unnamed_frames, NOTHING, "frames of Ruby or Lua that could not be read: [incomplete]")
+    X(59, UNNAMED_FRAMES, unnamed_frames, NOTHING, "frames of Ruby, PHP or Lua that could not be read: [incomplete]")
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, lost, sentence)   GP_COUNTER_##id = (number),

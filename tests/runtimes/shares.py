@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What holds of every runtime: a program with coroutines alpha, beta, gamma (60, 30 and 10 % of the work) and one that
 only waits, under `greenprof run`; see shares.h."""
+import json
 import os
 import re
 import shutil
@@ -177,6 +178,32 @@ class Shares(check.Case):
         misfits = capture.counters["poll_misfit"]
         print(f"{self.id().split('.', 1)[-1]}: {misfits} of {len(capture.samples)} samples amid a switch")
         return run, roots
+
+    def frames(self, run):
+        """Each frame with its name, file and first line."""
+        out = os.path.join(self.directory, "out.json")
+        check.greenprof("export", run.output, "--format", "speedscope", "-o", out, check=True)
+        with open(out) as file:
+            return json.load(file)["shared"]["frames"]
+
+    def check_lines(self, run, made, bounds, name=r"storm_(\d+)"):
+        """Each line that was sampled is inside of its function.
+        bounds: the first and the last line of a function by its number, or None."""
+        text = check.greenprof("export", run.output, "--format", "callgrind", check=True).stdout.decode()
+        names, inside, checked = {}, None, 0
+        for line in text.splitlines():
+            match = re.match(r"c?fn=\((\d+)\)(?: (.*))?$", line)
+            if match and match[2]:
+                names[match[1]] = match[2]
+            if match and line.startswith("fn"):
+                inside = re.fullmatch(name, names.get(match[1]) or "")
+            match = re.match(r"(\d+) \d+", line)
+            if match and inside and int(match[1]) != 0 and bounds(int(inside[1])) is not None:
+                first, last = bounds(int(inside[1]))
+                checked += 1
+                self.assertTrue(first <= int(match[1]) <= last, (inside[0], line))
+        print(f"{self.id()}: {checked} lines of {made} functions")
+        return checked
 
     def check_names(self, owners, names):
         for name, pattern in names.items():

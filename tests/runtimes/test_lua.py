@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Lua's functions by name: in Debian's interpreters, which have Lua linked in, and in a program with the shared library."""
-import json
 import os
 import re
 import shutil
@@ -21,12 +20,6 @@ class Case(shares.Shares):
             check.need(os.path.exists(path), f"{os.path.basename(path)} was not built: the library or its headers are not installed")
             return [path]
         return [self.installed(name), *options]
-
-    def speedscope(self, run):
-        out = os.path.join(self.directory, "out.json")
-        check.greenprof("export", run.output, "--format", "speedscope", "-o", out, check=True)
-        with open(out) as file:
-            return json.load(file)["shared"]["frames"]
 
 
 class Functions(Case):
@@ -56,7 +49,7 @@ class Functions(Case):
         """Each function is said to begin where it does."""
         with open(os.path.join(HERE, "functions.lua")) as file:
             lines = file.read().splitlines()
-        seen = {frame["name"]: (os.path.basename(frame.get("file", "")), frame.get("line")) for frame in self.speedscope(run)}
+        seen = {frame["name"]: (os.path.basename(frame.get("file", "")), frame.get("line")) for frame in self.frames(run)}
         for name in ("module.field", "module:method", "plain", "global_one", "sorts", "within", "body"):
             first = next(at for at, text in enumerate(lines, 1) if re.search(rf"function {re.escape(name)}\(", text))
             self.assertEqual(seen[name], ("functions.lua", first), seen)
@@ -210,7 +203,7 @@ class Storm(Case):
         run = self.profile([*self.command(*command), os.path.join(HERE, "functions_storm.lua"), "0.8"], hz=10000, healthy=False)
         self.assertEqual(run.stderr, "")
         made, seen = int(run.stdout), 0
-        for frame in self.speedscope(run):
+        for frame in self.frames(run):
             match = re.fullmatch(r"storm_(\d+)", frame["name"])
             if match is None:
                 continue
@@ -218,27 +211,9 @@ class Storm(Case):
             self.assertTrue(1 <= n <= made, frame)
             self.assertEqual((frame.get("file"), frame.get("line")), (f"(storm {n})" if n % 2 == 0 else "same", n % 7 + 1), frame)
         self.assertGreater(seen, 0)
-        self.check_lines(run, made)
+        self.assertGreater(self.check_lines(run, made, lambda n: (n % 7 + 1, n % 7 + n % 5 + 6)), 0)
         unnamed, samples = run.capture().counters["unnamed_frames"], len(run.capture().samples)
         self.at_most("frames without a name", unnamed, 0.01 * samples + 5)
-
-    def check_lines(self, run, made):
-        """Each line is inside of its function."""
-        text = check.greenprof("export", run.output, "--format", "callgrind", check=True).stdout.decode()
-        names, inside, checked = {}, None, 0
-        for line in text.splitlines():
-            match = re.match(r"c?fn=\((\d+)\)(?: (.*))?$", line)
-            if match and match[2]:
-                names[match[1]] = match[2]
-            if match and line.startswith("fn"):
-                inside = re.fullmatch(r"storm_(\d+)", names.get(match[1]) or "")
-            match = re.match(r"(\d+) \d+", line)
-            if match and inside and int(match[1]) != 0:
-                n, checked = int(inside[1]), checked + 1
-                first = n % 7 + 1
-                self.assertTrue(first <= int(match[1]) <= first + n % 5 + 5, (n, line))
-        self.assertGreater(checked, 0)
-        print(f"{self.id()}: {checked} lines of {made} functions")
 
     def test_lua_54(self):
         self.check_storm("lua5.4")

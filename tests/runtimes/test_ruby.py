@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Ruby's methods, blocks and C functions by name, on each stack that they run on."""
-import json
 import os
 import re
 import shutil
@@ -115,12 +114,8 @@ class Storm(shares.Shares):
     def check_storm(self, *arguments, hz=10000):
         run = self.profile([ruby(), os.path.join(HERE, "methods_storm.rb"), *arguments], hz=hz, healthy=False)
         made = int(run.stdout)
-        out = os.path.join(self.directory, "storm.json")
-        check.greenprof("export", run.output, "--format", "speedscope", "-o", out, check=True)
-        with open(out) as file:
-            frames = json.load(file)["shared"]["frames"]
         seen = 0
-        for frame in frames:
+        for frame in self.frames(run):
             match = re.fullmatch(r"storm_(\d+)", frame["name"])
             if match is None:
                 continue
@@ -130,28 +125,9 @@ class Storm(shares.Shares):
             expected = (f"(storm {n})", n % 7 * 1000 + 1) if n % 2 == 0 else ("methods_storm.rb", 17)
             self.assertEqual((os.path.basename(frame["file"]), frame["line"]), expected, frame)
         self.assertGreater(seen, 0)
-        self.check_lines(run, made)
+        self.check_lines(run, made, lambda n: (n % 7 * 1000 + 1, n % 7 * 1001 + 8) if n % 2 == 0 else None)
         unnamed, samples = run.capture().counters["unnamed_frames"], len(run.capture().samples)
         self.at_most("frames without a name", unnamed, 0.01 * samples + 5)
-
-    def check_lines(self, run, made):
-        """Each line is inside of its function."""
-        text = check.greenprof("export", run.output, "--format", "callgrind", check=True).stdout.decode()
-        names, inside, checked = {}, None, 0
-        for line in text.splitlines():
-            match = re.match(r"fn=\((\d+)\)(?: (.*))?$", line)
-            if match:
-                name = names.setdefault(match[1], match[2])
-                inside = re.fullmatch(r"storm_(\d+)", name or "")
-            match = re.match(r"c?fn=\((\d+)\) (.*)$", line)
-            if match:
-                names[match[1]] = match[2]
-            match = re.match(r"(\d+) \d+", line)
-            if match and inside and int(match[1]) != 0 and int(inside[1]) % 2 == 0:
-                n = int(inside[1])
-                first, checked = n % 7 * 1000 + 1, checked + 1
-                self.assertTrue(first <= int(match[1]) <= first + n % 7 + 7, (n, line))
-        print(f"{self.id()}: {checked} lines of {made} methods")
 
     def test_storm(self):
         self.check_storm(1.2)

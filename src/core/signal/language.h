@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Language runtimes inside the process (CPython, Ruby, Lua): their frames stand for the native ones of their
+// Language runtimes inside the process (CPython, Ruby, Lua, PHP): their frames stand for the native ones of their
 // interpreters.
 //
 // Model: a runtime hook adds one gp_language_t to a list. The handler asks each in turn for the frames of the
@@ -30,6 +30,7 @@ enum gp_language_number {
     GP_LANGUAGE_CPYTHON,
     GP_LANGUAGE_RUBY,
     GP_LANGUAGE_LUA,
+    GP_LANGUAGE_PHP,
     GP_LANGUAGE_LOCKS = 4,
     GP_LANGUAGE_NUMBERS_MAX
 };
