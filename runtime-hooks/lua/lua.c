@@ -160,7 +160,7 @@ static void lua_add_entry(void)
         gp_unwind_entry_add((uintptr_t)__start_gp_lua_resume, (uintptr_t)__stop_gp_lua_resume);
 }
 
-// A coroutine that runs, or that waits for one it has resumed, has the status of a fresh one: lua_resume() refuses it.
+// A coroutine that runs, or waits for the one it resumed, has the status of a fresh one: lua_resume() refuses it.
 static bool lua_is_active(lua_State *coroutine)
 {
     gp_lock(&gp_registry_lock);
@@ -177,7 +177,7 @@ GP_ENTRY_CODE static int lua_resume_known(resume_t *real, lua_State *coroutine, 
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_lua_known_form(coroutine) != GP_LUA_FORM_NONE)
         thread = gp_thread_attach();
     bool is_fresh = thread != NULL && gp_lua_is_fresh(coroutine);
-    // Those before 5.4 have fewer arguments: the others do no harm.
+    // Versions before 5.4 have fewer arguments: the others do no harm.
     if (thread == NULL || (is_fresh && lua_is_active(coroutine)))
         return real(coroutine, from, arguments, results);
     lua_add_entry();

@@ -199,7 +199,7 @@ class Misspelt(Command):
                 f"run -p {PID}": "attach PID", f"record --pid {PID}": "attach PID", "run -d 10 ./svc": "timeout", "run -f flamegraph ./svc": "export", "run -g ./svc": "always recorded",
                 "run --call-graph dwarf ./svc": "always recorded", "run -r 100 ./svc": "-F HZ", "run -c 100 ./svc": "-F HZ", "run -a": "attach", "run -e cycles ./svc": "--engine",
                 "run -o x.svg ./svc": "flamegraph", "run -o x.pb.gz ./svc": "export", f"export {FILE} -o x.png": "no format has the suffix", f"export {FILE}": "which --format?",
-                f"flamegraph {FILE} -f svg": "export", f"explain {FILE} --html": "view", "dump no-such-svc": "no process of yours has that name", f"trace {FILE}": "list or show", "completion bash": "--help",
+                f"flamegraph {FILE} -f svg": "export", f"explain {FILE} --html": "view", "dump no-such-svc": "no process of yours has that name", f"trace {FILE}": "list, show or headers", "completion bash": "--help",
                 "stat ./svc": "run PROGRAM, then greenprof report FILE", f"tree {FILE}": "view", "heap": "allocations are not", "memory ./svc": "allocations are not",
                 "run --memory ./svc": "allocations are not", "run -e wall ./svc": "--clock wall", "run -c print(1)": "run -- python3 -c", "run -m http.server": "run -- python3 -m",
                 f"report -top {FILE}": "'greenprof report FILE'", f"report -http :8080 {FILE}": "view FILE", f"report -http=:8080 {FILE}": "view FILE",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The interpreter of Lua as a program that is linked with it: `lua_script FILE ARGUMENT`. Scripts have one more function:
-// start(VALUE, ARGUMENT) begins a coroutine of any value, and returns its status, its errno and its last result.
+// The interpreter of Lua as a program that is linked with it: `lua_script FILE ARGUMENT`. Scripts have one more
+// function: start(VALUE, ARGUMENT) begins a coroutine of any value, and returns its status, its errno and its last
+// result.
 #include <errno.h>
 #include <lauxlib.h>
 #include <lua.h>
