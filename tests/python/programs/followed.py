@@ -2,7 +2,7 @@
 """Requests that overlap, each on a thread of its own, and hand work to other threads.
 
 Arguments: in which way; what the work is, to burn or to nap. Prints for each request: its name, the seconds that its work burnt, or
-napped, on other threads, and its latency.
+napped once it was handed over, on other threads, and its latency.
 """
 import concurrent.futures
 import functools
@@ -15,7 +15,7 @@ import time
 import greenprof
 
 HOW, WHAT, REQUESTS, WORK = sys.argv[1], sys.argv[2], 4, 0.04
-worked, latencies = [[] for _ in range(REQUESTS)], [0.0] * REQUESTS
+worked, latencies, handed = [[] for _ in range(REQUESTS)], [0.0] * REQUESTS, [0.0] * REQUESTS
 
 
 def burn(seconds):
@@ -29,7 +29,7 @@ def burn(seconds):
 def nap(seconds):
     begin = time.monotonic()
     time.sleep(seconds)
-    return time.monotonic() - begin
+    return begin, time.monotonic()
 
 
 def work(i, seconds=WORK):
@@ -51,16 +51,22 @@ class Worker(threading.Thread):
         own_work(self.i)
 
 
+def hand_over(i, wait):
+    """The work is with others, and its request waits from here on."""
+    handed[i] = time.monotonic()
+    return wait()
+
+
 def by_thread(i, make):
     thread = make(i)
     thread.start()
-    thread.join()
+    hand_over(i, thread.join)
 
 
 def by_queue(i):
     done = threading.Event()
     tasks.put((i, functools.partial(own_work, i), done))
-    done.wait()
+    hand_over(i, done.wait)
 
 
 def serve():
@@ -77,11 +83,11 @@ WAYS = {
     "class": lambda i: by_thread(i, Worker),
     "timer": lambda i: by_thread(i, lambda i: threading.Timer(0.01, own_work, args=(i,))),
     "nested": lambda i: by_thread(i, lambda i: threading.Thread(target=by_thread, args=(i, Worker))),
-    "executor": lambda i: executor.submit(own_work, i).result(),
-    "apply": lambda i: pool.apply(own_work, (i,)),
-    "map": lambda i: pool.map(functools.partial(work, seconds=WORK / 4), [i] * 4),
-    "imap": lambda i: list(pool.imap_unordered(functools.partial(work, seconds=WORK / 4), [i] * 4)),
-    "starmap": lambda i: pool.starmap(work, [(i, WORK / 4)] * 4, chunksize=2),
+    "executor": lambda i: hand_over(i, executor.submit(own_work, i).result),
+    "apply": lambda i: hand_over(i, pool.apply_async(own_work, (i,)).get),
+    "map": lambda i: hand_over(i, pool.map_async(functools.partial(work, seconds=WORK / 4), [i] * 4).get),
+    "imap": lambda i: hand_over(i, functools.partial(list, pool.imap_unordered(functools.partial(work, seconds=WORK / 4), [i] * 4))),
+    "starmap": lambda i: hand_over(i, pool.starmap_async(work, [(i, WORK / 4)] * 4, chunksize=2).get),
     "queue": by_queue, "lifo": by_queue, "priority": by_queue, "simple": by_queue,
 }
 QUEUES = {"queue": queue.Queue, "lifo": queue.LifoQueue, "priority": queue.PriorityQueue, "simple": queue.SimpleQueue}
@@ -112,4 +118,5 @@ for _ in servers:  # of no request
     tasks.put((REQUESTS, None, None))
 burn(0.02)  # of no request
 for i in range(REQUESTS):
-    print("FOLLOWED", f"GET /{i}", sum(worked[i]), latencies[i])
+    seconds = worked[i] if WHAT == "burn" else [max(end - max(begin, handed[i]), 0) for begin, end in worked[i]]
+    print("FOLLOWED", f"GET /{i}", sum(seconds), latencies[i])
