@@ -127,19 +127,19 @@ class Nameless(Command):
 
     def test_interpreters(self):
         """No package names a language's functions."""
-        for name, words in (("libruby-3.1.so.3.1", "Ruby's functions are not named yet; coroutines are: "),
-                            ("php8.2", "PHP's functions are not named yet; coroutines are: "),
-                            ("php-fpm8.2", "PHP's functions are not named yet; coroutines are: "),
-                            ("liblua5.4.so.0", "Lua's functions are not named yet; coroutines are: "),
-                            ("luajit-2.1.0", "LuaJIT's functions are not named yet, nor are coroutines: "),
-                            ("libluajit-5.1.so.2", "LuaJIT's functions are not named yet, nor are coroutines: "),
+        for name, words in (("libruby-3.1.so.3.1", "Ruby's functions are not named here; coroutines are: "),
+                            ("php8.2", "PHP's functions are not named here; coroutines are: "),
+                            ("php-fpm8.2", "PHP's functions are not named here; coroutines are: "),
+                            ("liblua5.4.so.0", "Lua's functions are not named here; coroutines are: "),
+                            ("luajit-2.1.0", "LuaJIT's functions are not named here, nor are coroutines: "),
+                            ("libluajit-5.1.so.2", "LuaJIT's functions are not named here, nor are coroutines: "),
                             ("rubyish", None), ("luatex", None), ("libRmath.so.1", None)):
             library = self.path(name)
             subprocess.run(["cc", "-s", "-shared", "-Wl,--build-id=0x0102", "-o", library, "-xc", "/dev/null"], check=True)
             report = self.report(library, "0102")
             self.assertEqual("build it with -g" in report, words is None)
             self.assertNotIn("package", report)
-            self.assertIn(f"  no names   {words}90.0 % of it is in the interpreter\n" if words else "no names", report)
+            self.assertIn(f"  no names   {words}90.0 % of it is in the interpreter; why: greenprof runtimes PROGRAM\n" if words else "no names", report)
             self.assertNotIn("interpreter", self.report(library, "0102", named=97, nameless=3))
 
     def test_symbols_that_do_not_cover_the_code(self):

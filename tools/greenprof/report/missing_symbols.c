@@ -199,7 +199,8 @@ static void missing_symbols_print_interpreter(const nameless_t *nameless)
     if (nameless->interpreter == NULL || missing_symbols_has_language(nameless->report) ||
         (double)nameless->interpreted_ns * 100 < (double)nameless->report->total_ns * WORTH_PERCENT)
         return;
-    printf("  no names   %s's functions are not named yet%s: %.1f %% of it is in the interpreter\n",
+    printf("  no names   %s's functions are not named here%s: %.1f %% of it is in the interpreter; why: greenprof "
+           "runtimes PROGRAM\n",
            nameless->interpreter->language, nameless->interpreter->words,
            (double)nameless->interpreted_ns * 100 / (double)nameless->report->total_ns);
 }

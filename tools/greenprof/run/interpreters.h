@@ -4,7 +4,7 @@
 
 typedef struct gp_interpreter {
     const char *language;
-    const char *words; // of its coroutines, behind "LANGUAGE's functions are not named yet"
+    const char *words; // of its coroutines, behind "LANGUAGE's functions are not named here"
 } gp_interpreter_t;
 
 // The one that a module is, by its name: "libruby-3.1.so.3.1", "php8.2", "lua5.4". NULL = none.
