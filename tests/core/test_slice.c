@@ -13,7 +13,7 @@
 #include "signal/handler.h"
 #include "signal/hog.h"
 #include "signal/sample.h"
-#include "signal/slice_switch.h"
+#include "signal/slice.h"
 #include "signal/wait_samples.h"
 
 static int faked;
@@ -372,24 +372,6 @@ static void an_edge_settles_what_is_open(void **state)
     assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), GP_SLICE_LONG_NS - 2 + 1000);
 }
 
-// Where a request or a trace begins or ends: as at a switch, but that the window of one is not looked beyond.
-static void a_request_settles_as_a_switch_does(void **state)
-{
-    (void)state;
-    to(a);
-    run(GP_SLICE_WINDOW_NS - 2);
-    assert_int_equal(gp_slice_settle_as_switch(thread, a), wall_ns);
-    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), 0); // not yet
-    sleep_for(10);
-    gp_slice_settle_as_switch(thread, a);
-    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), GP_SLICE_WINDOW_NS - 2); // it may hide one
-    run(10);
-    gp_slice_settle_as_switch(thread, a);
-    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), GP_SLICE_WINDOW_NS - 2);
-    gp_slice_settle_as_switch(thread, b); // no hook has said that it runs
-    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), GP_SLICE_WINDOW_NS + 8);
-}
-
 static void an_edge_begins_the_accounts_of_a_thread(void **state)
 {
     (void)state;
@@ -416,7 +398,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_hog_is_no_longer_than_was_recorded, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_late_look_finds_may_have_been_ready, setup, teardown),
         cmocka_unit_test_setup_teardown(an_edge_settles_what_is_open, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_request_settles_as_a_switch_does, setup, teardown),
         cmocka_unit_test_setup_teardown(an_edge_begins_the_accounts_of_a_thread, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

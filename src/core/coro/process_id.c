@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/futex.h"
-#include "base/page.h"
 #include "signal/ticks.h"
 
 enum { PATIENCE_NS = 100000000 };
@@ -17,27 +15,9 @@ static _Atomic uint32_t forks; // threads that run fork handlers
 static _Atomic uint64_t last_fork_ns;
 static __thread bool is_forking __attribute__((tls_model("initial-exec")));
 
-// Its page is zero in a copy of the process, however that came about; NULL = there is none.
-static bool *is_original;
-
-static void process_id_map_original(void)
-{
-#ifdef MADV_WIPEONFORK
-    void *page = mmap(NULL, gp_page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page != MAP_FAILED && madvise(page, gp_page_bytes(), MADV_WIPEONFORK) == 0)
-        is_original = page;
-    else if (page != MAP_FAILED)
-        munmap(page, gp_page_bytes());
-#endif
-}
-
 void gp_process_claim(void)
 {
     owner = getpid();
-    if (is_original == NULL)
-        process_id_map_original();
-    if (is_original != NULL)
-        *is_original = true;
     atomic_store_explicit(&forks, is_forking, memory_order_relaxed); // others' forks are the parent's
 }
 
@@ -97,11 +77,4 @@ void gp_process_let_forks_by(void)
 bool gp_process_is_open(void)
 {
     return !is_forking && gp_process_is_mine();
-}
-
-bool gp_process_is_open_to_calls(void)
-{
-    if (is_original == NULL)
-        return gp_process_is_open();
-    return *is_original && !is_forking && !gp_process_is_left();
 }

@@ -32,7 +32,3 @@ void gp_process_let_forks_by(void);
 // Does the state belong to the calling process, and is this none of its fork handlers? Signals: safe. Cost: one system
 // call.
 bool gp_process_is_open(void);
-
-// The same for calls that no child on the parent's memory may make: vfork(2) leaves it exec and _exit(). Signals: safe.
-// Cost: three loads; a system call where the kernel wipes no page of a child.
-bool gp_process_is_open_to_calls(void);

@@ -266,19 +266,6 @@ uint64_t gp_slice_settle_open(gp_thread_t *thread, uint64_t now)
     return now;
 }
 
-uint64_t gp_slice_settle_as_switch(gp_thread_t *thread, prof_coro_t *coro)
-{
-    uint64_t now = gp_ticks();
-    int64_t window = (int64_t)gp_slice_window_ticks, longest = gp_slice_longest(thread, coro);
-    bool is_plain = coro == atomic_load_explicit(&thread->current, memory_order_relaxed) &&
-                    gp_slice_is_settled(thread, now, longest < window ? longest : window) &&
-                    !gp_word8_is(&coro->running, 0) && !gp_slice_is_pending(thread, coro);
-    if (__builtin_expect(is_plain, 1))
-        return now;
-    gp_slice_settle_now(thread);
-    return gp_ticks();
-}
-
 uint64_t gp_slice_open_ns(gp_thread_t *thread, prof_coro_t **coro)
 {
     *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);

@@ -16,11 +16,6 @@ extern int64_t gp_slice_long_root_ticks __attribute__((visibility("hidden")));
 // Returns the coroutine that is switched away from.
 prof_coro_t *gp_slice_prepare(gp_thread_t *thread, uintptr_t sp, uint64_t now) __attribute__((cold));
 
-// Settle at the present moment as a switch away from `coro`, which the calling thread runs, would: what is open since
-// the account was settled is charged by ticks where it is shorter than GP_SLICE_WINDOW_NS. Not once sampling has ended.
-// Returns the present moment. Cost: a read of the counter; where it is long, up to three system calls.
-uint64_t gp_slice_settle_as_switch(gp_thread_t *thread, prof_coro_t *coro);
-
 // Between these two the handler leaves the thread's accounts alone.
 static inline void gp_slice_enter(gp_thread_t *thread)
 {
