@@ -142,16 +142,21 @@ static bool requests_is_recording(void)
     return latest.state == GP_CONTROL_RECORDING;
 }
 
-// Clients are switched also where it records already; then nothing else of the request holds.
+// Clients are switched also where it records already; then nothing else of the request holds. A request that is refused
+// switches none.
 static int requests_switch(const gp_control_request_t *request, int given)
 {
-    bool is_all = request->path[0] == '\0' && requests_is_recording();
-    if (request->spans[0] != '\0' && gp_clients_switch(request->spans) != 0)
+    bool is_all = request->spans[0] != '\0' && request->path[0] == '\0' && requests_is_recording();
+    uint64_t bits = gp_clients_on();
+    size_t len;
+    if (request->spans[0] != '\0' && gp_clients_obey(request->spans, &bits, &len) != NULL)
         return -EINVAL;
-    if (request->spans[0] == '\0' || !is_all)
-        return requests_start(request, given);
-    requests_look_soon();
-    return 0;
+    int error = is_all ? 0 : requests_start(request, given);
+    if (error == 0 && request->spans[0] != '\0')
+        error = gp_clients_switch(request->spans);
+    if (error == 0 && is_all)
+        requests_look_soon();
+    return error;
 }
 
 static bool requests_is_valid(const gp_control_request_t *request)

@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "settings.h"
 #include "signal/ticks.h"
 #include "trace/span.h"
@@ -89,7 +91,7 @@ void gp_clients_look_at_file(void)
         !atomic_compare_exchange_strong_explicit(&next_ns, &due, now + LOOK_NS, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;
-    int fd = open(name + 1, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = gp_descriptor_open(AT_FDCWD, name + 1, O_RDONLY | O_NONBLOCK, 0);
     errno = error;
     if (fd < 0)
         return;
@@ -100,5 +102,6 @@ void gp_clients_look_at_file(void)
         known = is;
         client_switch_read_file(fd);
     }
-    close(fd);
+    syscall(SYS_close, fd);
+    errno = error;
 }

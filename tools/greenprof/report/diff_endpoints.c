@@ -83,20 +83,22 @@ static double diff_endpoints_percentile(const double *values, size_t count, doub
     return values[(size_t)(rank < 1 ? 1 : rank) - 1];
 }
 
-// A side's value of a figure, and its standard error; NAN = not known.
+// A side's value of a figure, its standard error, NAN = not known, and of how many requests.
 static double diff_endpoints_measure(const gp_diff_side_t *side, const gp_endpoint_t *endpoint, size_t figure,
-                                     double *values, double *error)
+                                     double *values, double *error, size_t *measured)
 {
     const gp_requests_t *requests = side->source.requests;
     size_t count = 0;
     double sum = 0;
     *error = NAN;
+    *measured = 0;
     if (endpoint == NULL || (side->source.dataset->windowed && figure > 2))
         return NAN;
     for (size_t i = 0; i < requests->count; i++)
         if (side->source.requests_chosen[i] && !requests->items[i].is_cut &&
             &requests->endpoints[requests->items[i].endpoint] == endpoint)
             sum += values[count++] = diff_endpoints_value(&requests->items[i], figure) / figures[figure].divide_by;
+    *measured = count;
     if (count == 0)
         return NAN;
     if (figures[figure].percent == 0) {
@@ -107,21 +109,32 @@ static double diff_endpoints_measure(const gp_diff_side_t *side, const gp_endpoi
     return diff_endpoints_percentile(values, count, figures[figure].percent / 100.0, error);
 }
 
+// Student's quantile for a normal one. Source: Abramowitz and Stegun, 26.7.5, the first two terms.
+static double diff_endpoints_students(double z, size_t freedom)
+{
+    double n = (double)freedom, cube = z * z * z;
+    return z + (cube + z) / (4 * n) + (5 * cube * z * z + 16 * cube + 3 * z) / (96 * n * n);
+}
+
 static void diff_endpoints_fill_changes(endpoints_t *all, endpoint_t *endpoint, double *values)
 {
     const gp_diff_t *diff = all->diff;
     for (size_t i = 0; i < FIGURES; i++) {
         gp_change_t *change = &endpoint->changes[i];
         double errors[GP_SIDES];
+        size_t measured[GP_SIDES];
         for (size_t side = 0; side < GP_SIDES; side++)
-            change->value[side] =
-                diff_endpoints_measure(&diff->sides[side], endpoint->is[side], i, values, &errors[side]);
+            change->value[side] = diff_endpoints_measure(&diff->sides[side], endpoint->is[side], i, values,
+                                                         &errors[side], &measured[side]);
         change->difference = change->value[GP_FILE] - change->value[GP_BASE];
         change->error = hypot(errors[GP_BASE], errors[GP_FILE]);
-        change->z = change->error > 0 ? change->difference / change->error : NAN;
-        change->is_significant = fabs(change->z) >= diff->z_critical && endpoint->is[GP_BASE] != NULL &&
-                                 endpoint->is[GP_FILE] != NULL && endpoint->is[GP_BASE]->count >= REQUESTS_MIN &&
-                                 endpoint->is[GP_FILE]->count >= REQUESTS_MIN;
+        size_t least = measured[GP_BASE] < measured[GP_FILE] ? measured[GP_BASE] : measured[GP_FILE];
+        bool is_exact = change->error == 0 && change->difference != 0;
+        change->z = is_exact            ? copysign(INFINITY, change->difference)
+                    : change->error > 0 ? change->difference / change->error
+                                        : NAN;
+        change->is_significant =
+            least >= REQUESTS_MIN && fabs(change->z) >= diff_endpoints_students(diff->z_critical, least - 1);
     }
 }
 

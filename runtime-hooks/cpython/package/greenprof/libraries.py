@@ -55,7 +55,7 @@ def instrument(*names):
 
 def restore(*names):
     """Let libraries be as they were; all of them where none is named."""
-    for name, module in list(_undo):
+    for name, module in reversed(list(_undo)):
         if name in (names or NAMES):
             for step in _undo.pop((name, module)):
                 step()
@@ -75,10 +75,27 @@ def _came(module):
 
 
 def _replace(owner, attribute, make):
-    """Put make(what is there) in its place. Returns what takes that back."""
+    """Put make(what is there) in its place. Returns what takes that back, unless another one has been put there since."""
     original = getattr(owner, attribute)
-    setattr(owner, attribute, functools.wraps(original)(make(original)))
-    return lambda: setattr(owner, attribute, original)
+    ours = functools.wraps(original)(make(original))
+    setattr(owner, attribute, ours)
+    return lambda: getattr(owner, attribute, None) is ours and setattr(owner, attribute, original)
+
+
+class _Call:
+    """A span that is told an exception's class alone: its text has addresses, arguments and values."""
+    __slots__ = ("span",)
+
+    def __init__(self, span):
+        self.span = span
+
+    def __enter__(self):
+        return self.span.begin()
+
+    def __exit__(self, kind, error, traceback):
+        if kind is not None and not issubclass(kind, GeneratorExit):
+            self.span.fail(kind)
+        self.span.end()
 
 
 _statement = contextvars.ContextVar("greenprof_statement", default=None)  # (its text, the span that was there first)
@@ -143,18 +160,25 @@ def _verb(text, otherwise):
     return match[1].upper() if match else otherwise
 
 
-def _plain(statement):
-    """Without what stands in quotes, and without numbers."""
-    text = statement.decode("utf-8", "replace") if isinstance(statement, bytes) else str(statement)
-    return re.sub(r"'(?:[^']|'')*'|(?<![\w$%:])\d+(?:\.\d+)?", "?", text)[:512]
+_NUMBER = r"|(?<![\w$%:])\d+(?:\.\d+)?"
+_ESCAPED = r"{0}[^{0}\\]*(?:\\.[^{0}\\]*)*(?:{0}|\\?\Z)"  # by a backslash; or cut
+_VALUES = {"mysql": re.compile(_ESCAPED.format("'") + "|" + _ESCAPED.format('"') + _NUMBER, re.S),
+           "postgresql": re.compile(r"\b[eE]" + _ESCAPED.format("'") + r"|'[^']*(?:''[^']*)*(?:'|\Z)|\$(\w*)\$.*?(?:\$\1\$|\Z)" + _NUMBER, re.S)}
 
 
-def _calls(methods, kind, tell, carry=None, answer=lambda span, result: None):
+def _plain(statement, system):
+    """Its beginning without texts and numbers."""
+    text = statement[:4096].decode("utf-8", "replace") if isinstance(statement, bytes) else str(statement)[:4096]
+    return _VALUES[system].sub("?", text)[:512]
+
+
+def _calls(methods, kind, tell, carry=None, answer=lambda span, result: None, forget=lambda args: None):
     """A change of a module: calls of these methods, or functions, are spans.
 
     tell(*arguments):         the name and the fields; None: this one is none
     carry(headers, args, kw): the arguments, with headers among them
     answer(span, result):     note what came of it
+    forget(args):             take back what carry() did to them
     """
     def make(name, original):
         def begin(args, kw):
@@ -180,17 +204,23 @@ def _calls(methods, kind, tell, carry=None, answer=lambda span, result: None):
             span = begin(args, kw)
             if not span:
                 return original(*args, **kw)
-            with span:
+            with _Call(span):
                 args, kw = carried(args, kw)
-                return ended(span, original(*args, **kw))
+                try:
+                    return ended(span, original(*args, **kw))
+                finally:
+                    forget(args)
 
         async def awaited(*args, **kw):
             span = begin(args, kw)
             if not span:
                 return await original(*args, **kw)
-            with span:
+            with _Call(span):
                 args, kw = carried(args, kw)
-                return ended(span, await original(*args, **kw))
+                try:
+                    return ended(span, await original(*args, **kw))
+                finally:
+                    forget(args)
         return awaited if inspect.iscoroutinefunction(original) else call
 
     def change(name, module):
@@ -206,7 +236,8 @@ def _calls(methods, kind, tell, carry=None, answer=lambda span, result: None):
 
 def _tell_sql(system):
     def tell(self, statement, *args, **kw):
-        return f"{system} {_verb(_plain(statement), 'execute')}", {"db.system": system, "db.statement": _plain(statement)}
+        plain = _plain(statement, system)
+        return f"{system} {_verb(plain, 'execute')}", {"db.system": system, "db.statement": plain}
     return tell
 
 
@@ -230,8 +261,12 @@ def _tell_mongo(command, database, collection):
 
 
 def _tell_program(command):
-    words = command.split() if isinstance(command, (str, bytes)) else list(command)
-    return os.path.basename(os.fsdecode(words[0])), {}
+    if isinstance(command, (str, bytes)):  # of a shell, perhaps: a variable that it begins with is no name
+        word = os.fsdecode((command.split(None, 1) or [""])[0])
+        return os.path.basename(word) if re.fullmatch(r"[\w./+-]+", word) else "shell", {}
+    if isinstance(command, (list, tuple)):  # another iterable may be read once only: by Popen
+        return os.path.basename(os.fsdecode(command[0])), {}
+    return os.path.basename(os.fsdecode(command)) if isinstance(command, os.PathLike) else "command", {}
 
 
 def _tell_child(self, *args, **kw):
@@ -257,9 +292,16 @@ def _carry_at(place, keyword="headers"):
 
 
 def _carry_httpx(headers, args, kw):
-    for name, value in headers.items():
-        args[1].headers.setdefault(name, value)
+    mine = [name for name in headers if name not in args[1].headers]
+    args[1].headers.update({name: headers[name] for name in mine})
+    args[1].__dict__["greenprof_headers"] = mine
     return args, kw
+
+
+def _forget_httpx(args):
+    """The request is the program's, which may send it again."""
+    for name in getattr(args[1], "__dict__", {}).pop("greenprof_headers", ()) if len(args) > 1 else ():
+        args[1].headers.pop(name, None)
 
 
 def _carry_grpc(headers, args, kw):
@@ -290,7 +332,7 @@ def _oslo_messaging(name, module):
         def send(self, target, ctxt, message, *args, **kw):
             if not _is_wanted(name, "rpc_call") or not isinstance(ctxt, dict) or "method" not in message:
                 return original(self, target, ctxt, message, *args, **kw)
-            with greenprof.span("rpc_call", str(message["method"]), client_call=True, **{"messaging.destination": target.topic}):
+            with _Call(greenprof.span("rpc_call", str(message["method"]), client_call=True, **{"messaging.destination": target.topic})):
                 headers = _headers_of(name)
                 return original(self, target, {**ctxt, _CARRIER: headers} if headers else ctxt, message, *args, **kw)
         return send
@@ -394,9 +436,9 @@ def _fail_statement(failure):
     context = failure.execution_context
     span = context.__dict__.pop("greenprof_span", None) if context is not None else None
     if span is not None:
-        error = failure.original_exception
         _end_once(span)
-        span.__exit__(type(error), error, None)
+        span.fail(type(failure.original_exception))
+        span.__exit__(None, None, None)
 
 
 def _sqlalchemy(name, module):
@@ -445,7 +487,7 @@ _CLIENTS = {
                                                  "database", _tell_prepared))],
     "grpc": [("grpc._channel", _grpc)],
     "httpx": [("httpx._client", _calls("Client.send AsyncClient.send", "rest_call", lambda self, request, **kw: _tell_url(request.method, request.url),
-                                       carry=_carry_httpx, answer=_note_status))],
+                                       carry=_carry_httpx, answer=_note_status, forget=_forget_httpx))],
     "kombu": [("kombu.messaging", _calls("Producer.publish", "rpc_call", lambda self, body, routing_key=None, *args, **kw: (
         "kombu publish", {"messaging.destination": routing_key or self.routing_key}), carry=_carry_at(10)))],
     "memcache": [("memcache", _memcache)],

@@ -221,11 +221,11 @@ _CHANGES = {  # those that are left; imports.c has the same names
 
 
 def _change(module):
-    change = _CHANGES.pop(module.__name__, None)
+    change = _CHANGES.pop(getattr(module, "__name__", None), None)
     try:
         if change is not None:
             change(module)
-    except AttributeError:  # another version, which has no such thing: its requests are not seen
+    except Exception:  # another version, or a stand-in, which has no such thing: its requests are not seen
         pass
 
 
