@@ -37,6 +37,15 @@ static inline uint64_t php_functions_word(const gp_php_text_t *text, bool is_las
     return text->len > 0 ? gp_look_word(text->at) & (UINT64_MAX >> (WORD - text->len) * BYTE_BITS) : 0;
 }
 
+// All words count: files of one name in many folders, and methods of generated classes, differ in the middle.
+GP_UNSANITIZED static inline uint64_t php_functions_fold(const gp_php_text_t *text)
+{
+    uint64_t fold = php_functions_word(text, true);
+    for (size_t i = 0; i + WORD <= text->len; i += WORD)
+        fold = (fold << 7 | fold >> 57) * 5 ^ gp_look_word(text->at + i);
+    return fold;
+}
+
 GP_UNSANITIZED static inline bool php_functions_is_same(const char *text, const gp_php_text_t *seen)
 {
     size_t i = 0;
@@ -84,11 +93,11 @@ static bool php_functions_write(void *wanted, uint32_t number)
 
 uint32_t gp_php_number(const gp_php_place_t *place)
 {
-    uint64_t hash = php_functions_word(&place->name, false) ^ php_functions_word(&place->name, true) << 1 ^
-                    php_functions_word(&place->class, true) << 2 ^ php_functions_word(&place->file, true) << 3;
     wanted_t wanted = {place, php_functions_kept(&place->name, GP_PHP_NAME_SIZE, false),
                        php_functions_kept(&place->class, GP_PHP_CLASS_SIZE, false),
                        php_functions_kept(&place->file, GP_PHP_FILE_SIZE, true)};
+    uint64_t hash =
+        php_functions_fold(&wanted.name) ^ php_functions_fold(&wanted.class) * 3 ^ php_functions_fold(&wanted.file) * 7;
     hash = (hash ^ hash >> 32 ^ place->first_line ^ (uint64_t)place->file.len << 20) * 0x9e3779b97f4a7c15ull;
     return gp_met_number(&gp_php_runtime.table->met, hash, &wanted, php_functions_is, php_functions_write);
 }

@@ -61,11 +61,12 @@ typedef struct walk {
 } walk_t;
 
 // Is it the frame below a Fiber's function? Other functions without a name have an object.
-static bool php_walk_is_bottom(uintptr_t frame)
+static bool php_walk_is_bottom(walk_t *walk, uintptr_t frame)
 {
     uintptr_t function = gp_look_word(frame + FRAME_FUNCTION);
     return gp_look_word(frame + FRAME_PLACE) == 0 && gp_look_half(frame + FRAME_INFO) == 0 && function != 0 &&
-           gp_look_byte(function) == TYPE_IN_C && gp_look_word(function + NAME) == 0;
+           gp_look_may_read(&walk->look, function, IN_C_BYTES) && gp_look_byte(function) == TYPE_IN_C &&
+           gp_look_word(function + NAME) == 0;
 }
 
 // The line at a frame's instruction, which execute_ex() has in a register; 0 = not known.
@@ -85,7 +86,7 @@ static uint32_t php_walk_line(walk_t *walk, uintptr_t frame, uintptr_t function)
     return is_inside && line < 1u << GP_PHP_LINE_BITS ? line : 0;
 }
 
-static bool php_walk_read(walk_t *walk, uintptr_t function, unsigned info, gp_php_place_t *place)
+static bool php_walk_read(walk_t *walk, uintptr_t function, bool is_root, gp_php_place_t *place)
 {
     uint8_t type = gp_look_byte(function);
     uintptr_t class = gp_look_word(function + CLASS), name = gp_look_word(function + NAME);
@@ -94,10 +95,7 @@ static bool php_walk_read(walk_t *walk, uintptr_t function, unsigned info, gp_ph
         (class != 0 && (!gp_look_may_read(&walk->look, class, CLASS_NAME + GP_LOOK_WORD) ||
                         !gp_php_read_text(&walk->look, gp_look_word(class + CLASS_NAME), &place->class))))
         return false;
-    place->kind = type == TYPE_IN_C ? GP_PHP_C
-                  : name != 0       ? GP_PHP_FUNCTION
-                  : info & IS_TOP   ? GP_PHP_MAIN
-                                    : GP_PHP_INCLUDE;
+    place->kind = type == TYPE_IN_C ? GP_PHP_C : name != 0 ? GP_PHP_FUNCTION : is_root ? GP_PHP_MAIN : GP_PHP_INCLUDE;
     if (type == TYPE_IN_C)
         return true;
     uintptr_t file = gp_look_may_read(&walk->look, function, USER_BYTES) ? gp_look_word(function + FILE_NAME) : 0;
@@ -111,8 +109,10 @@ static void php_walk_put(walk_t *walk, uintptr_t frame)
     gp_php_place_t place = {0};
     uintptr_t function = gp_look_word(frame + FRAME_FUNCTION), word = 0;
     unsigned info = gp_look_half(frame + FRAME_INFO);
+    // C code, and extensions that replace execute_ex(), begin a loop for what is included, too.
+    bool is_root = (info & IS_TOP) != 0 && gp_look_word(frame + FRAME_BEFORE) == 0;
     bool is_readable =
-        gp_look_may_read(&walk->look, function, IN_C_BYTES) && php_walk_read(walk, function, info, &place);
+        gp_look_may_read(&walk->look, function, IN_C_BYTES) && php_walk_read(walk, function, is_root, &place);
     if (is_readable && place.kind == GP_PHP_C && place.name.len == 0)
         return; // a constructor that there is not
     if (is_readable)
@@ -159,7 +159,7 @@ static size_t php_walk_count(walk_t *walk, uintptr_t *tail)
     uintptr_t frame = *tail;
     size_t count = 0;
     while (frame != 0 && count < LISTED_MAX && gp_look_may_read(&walk->look, frame, FRAME_BYTES) &&
-           !php_walk_is_bottom(frame)) {
+           !php_walk_is_bottom(walk, frame)) {
         frame = gp_look_word(frame + FRAME_BEFORE);
         if (++count >= walk->max)
             *tail = gp_look_word(*tail + FRAME_BEFORE);
