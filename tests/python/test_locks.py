@@ -47,7 +47,8 @@ class Locks(measured.Case):
             self.check("by request", f"victim-{kind}", (float(row["lock"]) + float(row["gil"]) if "gil" in row else float(row["lock"])) / 1e3)
             parts = sum(float(row.get(part, 0)) for part in ("cpu", "blocked", "preempt", "gil", "lock"))
             self.near(f"parts of {kind}", parts, float(row["latency"]), 0.01, 0.5)
-        self.at_most("no lock's", float(rows["others"]["lock"]), 1, 1)
+        # The threading module has locks of its own, which are waited for where the machine is busy.
+        self.at_most("no lock's", float(rows["others"]["lock"]), 20, 1)
 
     def test_path(self):
         folded = self.run_.folded("--by", "critical-path")

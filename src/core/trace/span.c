@@ -299,7 +299,8 @@ prof_span_t *gp_span_begin_since(prof_span_kind_t kind, const char *name, const 
     uint32_t takers = atomic_load_explicit(&wanted, memory_order_relaxed);
     if (takers == 0)
         return NULL;
-    static const prof_span_options_t call = {.size = sizeof(call), .flags = PROF_SPAN_CLIENT};
+    prof_span_options_t call = PROF_SPAN_OPTIONS_INIT;
+    call.flags = PROF_SPAN_CLIENT;
     origin_t origin = {.coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)), .since = since};
     return span_begin_wanted(kind, name, &call, takers, &origin);
 }

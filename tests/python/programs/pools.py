@@ -2,8 +2,8 @@
 """Requests that hand calls to a pool of threads, and say themselves how long each was in its queue.
 
 Arguments: the pool's size; what hands the calls over: futures, to_thread; plain (of no request), later (the same, after a
-line of input; its pid comes before). Prints for each request: its number, its latency, the seconds that its call was queued,
-at least and at most, and the seconds that it was at work: once it was handed over, and all. Then how many calls no worker was
+line of input; its pid comes before). Prints for each request: its number, its latency and the seconds that its call was queued,
+each at least and at most, and the seconds that it was at work: once it was handed over, and all. Then how many calls no worker was
 free for at a time, the same way.
 """
 import asyncio
@@ -50,18 +50,22 @@ def span_of(i):
 
 def request(i):
     number.set(i)
+    before = now()
     with span_of(i):
         began = now()
         pool.submit(query, i).result()
-        latencies[i] = now() - began
+        least = now() - began
+    latencies[i] = (least, now() - before)
 
 
 async def task(i):
     number.set(i)
+    before = now()
     with span_of(i):
         began = now()
         await asyncio.to_thread(query, i)
-        latencies[i] = now() - began
+        least = now() - began
+    latencies[i] = (least, now() - before)
 
 
 async def tasks():
@@ -89,7 +93,7 @@ def main():
             thread.join()
     for i in range(REQUESTS):
         (before, after), (began, ended) = submitted[i], worked[i]
-        print("POOL", i, latencies[i], max(began - after, 0), began - before, max(ended - max(began, after), 0), ended - began)
+        print("POOL", i, *latencies[i], max(began - after, 0), began - before, max(ended - max(began, after), 0), ended - began)
     print("MOST", most_queued(1), most_queued(0))
 
 

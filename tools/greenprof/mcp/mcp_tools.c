@@ -95,7 +95,7 @@ static json_t *mcp_tools_choices(const char *choices)
 
 static bool mcp_tools_is_repeatable(const gp_option_t *option)
 {
-    return option->kind == GP_OPTION_TEXTS || option->kind == GP_OPTION_REGEX;
+    return option != NULL && (option->kind == GP_OPTION_TEXTS || option->kind == GP_OPTION_REGEX);
 }
 
 static json_t *mcp_tools_option_schema(const gp_option_t *option)
