@@ -2,6 +2,7 @@
 // The tools, and command lines of their calls. Parameters are rows of the table of options: their texts, choices and
 // ranges are those of the command.
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,8 +252,8 @@ static void mcp_tools_add_option(line_t *line, const char *name, const json_t *v
 {
     char number[32];
     double real = json_number_value(value);
-    bool is_whole =
-        json_is_number(value) && real > -0x1p53 && real < 0x1p53 && real == (double)(int64_t)real; // 3.0, too
+    bool is_exact = json_is_number(value) && fabs(real) < 9007199254740992.0; // 2^53
+    bool is_whole = is_exact && real == (double)(int64_t)real;                // 3.0, too
     snprintf(number, sizeof(number), "%" PRId64, is_whole ? (int64_t)real : 0);
     if (!json_is_string(value) && !is_whole)
         snprintf(error, GP_MCP_ERROR_SIZE, "%.48s: must be a text or a whole number", name);
