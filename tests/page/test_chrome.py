@@ -280,7 +280,7 @@ class Around(ChromeCase):
     def test_a_small_screen_shows_the_view(self):
         """Controls scroll sideways there, so that they take a line each."""
         self.show(rich_page(), width=390, height=844)
-        self.assertLess(self.browser.place(".flame-scroll")[1], 400)
+        self.browser.wait("document.querySelector('.flame-scroll').getBoundingClientRect().top < 400")  # once it knows its width
         self.assertEqual(self.browser.eval("[...document.querySelectorAll('.toolbar')].filter((one) => one.offsetHeight > 60).length"), 0)
 
     def test_all_that_is_seen_lies_in_a_region(self):
