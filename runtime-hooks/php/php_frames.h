@@ -7,7 +7,7 @@
 // request, so a function is known by what it is called, by its class, its file and its lines; the handler compares
 // these, and copies them at first sight (signal/met.h). A frame word is a function's number and a line, and never
 // means something else.
-//   A Fiber's list ends at a frame of no name, behind which are those of whoever has resumed it.
+//   A Fiber's list ends at a frame without a name; the frames behind that are its resumer's.
 //
 // Source: PHP 8.2, Zend/zend_compile.h (zend_op_array, zend_internal_function, zend_execute_data, ZEND_CALL_*),
 // zend_globals.h (zend_executor_globals), zend_types.h (zend_string), zend.h (zend_class_entry), zend_fibers.c

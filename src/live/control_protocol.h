@@ -77,7 +77,7 @@ typedef struct gp_control_reply {
     uint64_t coroutines;                   // live ones; TOP
     uint64_t rows;                         // in the file of the descriptor; TOP
     uint64_t counters[GP_COUNTER_COUNT];   // since the capture began
-    uint64_t clients;                      // whose calls become spans: bits of gp_client_t
+    uint64_t clients;                      // libraries with spans for their calls: bits of gp_client_t
     uint64_t refused;                      // packets so far that are no request, or not let in
     char path[GP_CONTROL_PATH_SIZE];       // of the latest capture; "" = there is none
     uint8_t nonce[GP_CONTROL_NONCE_BYTES]; // HELLO: for the next request of this connection, and no other

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Libraries whose calls become spans of the calling request, and the lists by which they are switched:
+// Libraries that have spans for their calls, within the calling request, and the lists by which they are switched:
 // GREENPROF_SPANS, `greenprof start PID --spans`.
 //
 // A list has words with commas, blanks or lines between: the name of a library, -NAME, all, none. With a -NAME in it

@@ -115,7 +115,7 @@ static json_t *mcp_run_answer(const int files[2], int status)
 
 json_t *gp_mcp_run(int argc, char **argv, int process)
 {
-    signal(SIGCHLD, SIG_DFL); // where it is ignored, as who began this server may have it, a child leaves no status
+    signal(SIGCHLD, SIG_DFL); // ignored, as it may be inherited, it leaves no status of a child
     int files[2] = {mcp_run_file(OUTPUT_BYTES), mcp_run_file(MESSAGES_BYTES)}, status = 0;
     pid_t server = getpid(), child = files[0] >= 0 && files[1] >= 0 ? fork() : -1;
     if (child == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == server)
