@@ -160,12 +160,10 @@ static void lua_add_entry(void)
         gp_unwind_entry_add((uintptr_t)__start_gp_lua_resume, (uintptr_t)__stop_gp_lua_resume);
 }
 
-// A coroutine that runs, or waits for the one it resumed, has the status of a fresh one: lua_resume() refuses it.
 static bool lua_is_active(lua_State *coroutine)
 {
     gp_lock(&gp_registry_lock);
-    const gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)coroutine);
-    bool is_active = known != NULL && atomic_load_explicit(&known->is_active, memory_order_relaxed);
+    bool is_active = gp_lua_table_is_active(&table, (uintptr_t)coroutine);
     gp_unlock(&gp_registry_lock);
     return is_active;
 }

@@ -51,6 +51,12 @@ gp_lua_known_t *gp_lua_table_find(const gp_lua_table_t *table, uintptr_t state)
     return known;
 }
 
+bool gp_lua_table_is_active(const gp_lua_table_t *table, uintptr_t state)
+{
+    const gp_lua_known_t *known = gp_lua_table_find(table, state);
+    return known != NULL && atomic_load_explicit(&known->is_active, memory_order_relaxed);
+}
+
 static void lua_table_link_in(gp_lua_table_t *table, gp_lua_known_t *known)
 {
     gp_lua_known_t **bucket = lua_table_bucket_of(table, atomic_load_explicit(&known->state, memory_order_relaxed));

@@ -42,6 +42,9 @@ typedef struct gp_lua_table { // zeroed: empty
 
 gp_lua_known_t *gp_lua_table_find(const gp_lua_table_t *table, uintptr_t state);
 
+// Does it run, or wait for one that it has resumed? Then it has the status of a fresh one, and lua_resume() refuses it.
+bool gp_lua_table_is_active(const gp_lua_table_t *table, uintptr_t state);
+
 // Add a state that is not there, as an active one. Returns NULL when memory is short. Cost: O(1) on average.
 gp_lua_known_t *gp_lua_table_add(gp_lua_table_t *table, uintptr_t state);
 

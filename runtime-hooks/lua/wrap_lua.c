@@ -80,12 +80,10 @@ static void wrap_lua_find_name(lua_State *coroutine, int arguments, char *name, 
     gp_lua_write_place(GP_LUA_FORM_54, debug, name, size);
 }
 
-// A coroutine that runs has the status of a fresh one.
 static bool wrap_lua_is_active(lua_State *coroutine)
 {
     pthread_mutex_lock(&lock);
-    const gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)coroutine);
-    bool is_active = known != NULL && atomic_load_explicit(&known->is_active, memory_order_relaxed);
+    bool is_active = gp_lua_table_is_active(&table, (uintptr_t)coroutine);
     pthread_mutex_unlock(&lock);
     return is_active;
 }
