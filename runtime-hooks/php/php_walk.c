@@ -174,6 +174,8 @@ static bool php_walk_has_caller(walk_t *walk, uintptr_t frame)
     uintptr_t caller = gp_look_word(frame + FRAME_BEFORE);
     if (gp_look_may_read(&walk->look, caller, FRAME_BYTES) && gp_look_word(caller + FRAME_FUNCTION) == 0)
         caller = gp_look_word(caller + FRAME_BEFORE); // of a stand-in
+    if (caller == 0)
+        return false;
     for (int i = 0; i < REGISTERS && place->gp != NULL; i++)
         if (place->gp[i] == caller)
             return true;

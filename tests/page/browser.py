@@ -288,9 +288,20 @@ class Browser:
             self.mouse("mouseMoved", x0 + (x1 - x0) * step / steps, y0 + (y1 - y0) * step / steps, modifiers, button="left", buttons=1)
         self.mouse("mouseReleased", x1, y1, modifiers, button="left", clickCount=1)
 
+    def drawn(self):
+        """Wait until the compositor has the page as it is now: wheels and fingers go by where it knows of a listener."""
+        self.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+
     def wheel(self, x, y, dy, dx=0, modifiers=()):
         """Turn the wheel; dy > 0 is downwards."""
+        self.drawn()
         self.mouse("mouseWheel", x, y, modifiers, deltaX=dx, deltaY=dy)
+
+    def touch(self, kind, *places):
+        """Put fingers down ("touchStart"), move or lift them; places: x, y of each that is down."""
+        if kind == "touchStart":
+            self.drawn()
+        self.call("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y, "id": at} for at, (x, y) in enumerate(places)])
 
     def screenshot(self, path, full=False):
         """Write a PNG of the window, or of the full page."""

@@ -171,11 +171,9 @@ class Lens(FlameCase):
     def test_two_fingers(self):
         self.show(profile())
         x, y, width, _ = self.browser.place(f"({VIEW}.main.canvas)")
-        def touch(kind, *xs):
-            self.browser.call("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x + at, "y": y + 20, "id": i} for i, at in enumerate(xs)])
-        touch("touchStart", 100, 200)
-        touch("touchMove", 100, 300)
-        touch("touchEnd")
+        self.browser.touch("touchStart", (x + 100, y + 20), (x + 200, y + 20))
+        self.browser.touch("touchMove", (x + 100, y + 20), (x + 300, y + 20))
+        self.browser.touch("touchEnd")
         start, end = self.lens()
         self.assertAlmostEqual(end - start, .5, 2)
         self.assertAlmostEqual(start + 100 / width * (end - start), 100 / width, 3, "what is below the other finger stays there")

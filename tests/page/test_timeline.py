@@ -219,12 +219,11 @@ class Time(TimelineCase):
     def test_two_fingers_zoom(self):
         self.open(history())
         (left, y), right = self.at(40, self.y(0)), self.at(60, self.y(0))[0]
-        fingers = lambda *places: [{"x": x, "y": y, "id": number} for number, x in enumerate(places)]
-        self.browser.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=fingers(left))
-        self.browser.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=fingers(left, right))
+        self.browser.touch("touchStart", (left, y))
+        self.browser.touch("touchStart", (left, y), (right, y))
         for step in (10, 20, 30, 40, 50):
-            self.browser.call("Input.dispatchTouchEvent", type="touchMove", touchPoints=fingers(left - step, right + step))
-        self.browser.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+            self.browser.touch("touchMove", (left - step, y), (right + step, y))
+        self.browser.touch("touchEnd")
         self.browser.wait(f"{VIEW}.shown.to - {VIEW}.shown.from < 80e6")
         self.assertEqual(self.selection("from"), "", "that was no range")
         self.assertAlmostEqual((self.view("shown.from") + self.view("shown.to")) / 2 / MS, 50, delta=10)

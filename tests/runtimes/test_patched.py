@@ -85,7 +85,7 @@ class Requests(shares.Shares):
     def test_unknown(self):
         done = check.greenprof("run", "--patch", "auto,luna", "--", "true")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("unknown runtime 'luna'; use auto, none, boost, lua, minicoro, nginx, tarantool", done.stderr.decode())
+        self.assertIn("unknown runtime 'luna'; use auto, none, boost, lua, minicoro, nginx, php, tarantool", done.stderr.decode())
 
     def test_refused(self):
         """A routine that begins in a way that is not known is left as it is, and that is said."""

@@ -46,7 +46,7 @@ class Minimap {
         /** @type {any[]} what `whole` was painted from */
         this.of = [];
         this.lens = WHOLE;
-        this.canvas = el("canvas", { class: "minimap", "aria-hidden": "true" });
+        this.canvas = el("canvas", { class: "minimap", "aria-hidden": "true", width: "1", height: `${MINIMAP_HEIGHT}` }); // what is below stays there
         const move = (/** @type {PointerEvent} */ event) => {
             const middle = event.offsetX / this.canvas.clientWidth, size = this.lens.to - this.lens.from;
             if (event.buttons & 1)
