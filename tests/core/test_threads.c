@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "capture/ring_file.h"
 #include "cmocka_all.h"
@@ -29,10 +30,13 @@ enum {
 };
 
 static _Atomic int clocks_read;
+static void (*_Atomic on_gettid)(void); // by the thread that attaches itself
 
 static void before_syscall(long number, const long a[6])
 {
     clocks_read += number == SYS_clock_gettime && (clockid_t)a[0] < 0; // of another thread
+    if (number == SYS_gettid && on_gettid != NULL)
+        on_gettid();
 }
 
 static gp_thread_t *blocks[BLOCKS];
@@ -411,6 +415,50 @@ static void rings_come_to_a_file_and_back(void **state)
     }
 }
 
+static pid_t attaching;
+static int asked; // for its number, by the thread that attaches itself
+
+static void *prepare(void *unused)
+{
+    assert_non_null(gp_thread_prepare(attaching, NULL));
+    return unused;
+}
+
+// The first time is before the thread looks for its block, the second one after it.
+static void be_prepared_meanwhile(void)
+{
+    pthread_t other;
+    if (++asked < 2)
+        return;
+    on_gettid = NULL;
+    assert_int_equal(gp_thread_create_unseen(&other, NULL, prepare, NULL, false), 0);
+    pthread_join(other, NULL);
+}
+
+static void *attach(void *argument)
+{
+    uintptr_t lo, hi, *own = argument;
+    gp_thread_own_stack(&lo, &hi);
+    attaching = gettid();
+    on_gettid = be_prepared_meanwhile;
+    gp_thread_t *thread = gp_thread_attach();
+    own[0] = thread->root->lo - lo;
+    own[1] = hi - thread->root->hi;
+    return NULL;
+}
+
+static void a_stack_is_known_where_the_sampler_is_first(void **state)
+{
+    pthread_t thread;
+    uintptr_t own[2] = {1, 1};
+    (void)state;
+    assert_int_equal(gp_thread_create_unseen(&thread, NULL, attach, own, false), 0);
+    pthread_join(thread, NULL);
+    assert_null(on_gettid);
+    assert_int_equal(own[0], 0);
+    assert_int_equal(own[1], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +473,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rings_are_given_back_after_a_peak, make_blocks, drop_blocks),
         cmocka_unit_test_setup_teardown(rings_come_to_a_file_and_back, make_blocks, drop_blocks),
         cmocka_unit_test(ring_of_a_thread_that_goes_on_stays_small),
+        cmocka_unit_test(a_stack_is_known_where_the_sampler_is_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,6 +246,7 @@ static gp_thread_t *threads_attach(void)
     thread = threads_new_block(tid, lo, hi, false, NULL);
     if (thread == NULL)
         return NULL;
+    threads_set_own_stack(thread->root); // the sampler may have been first
     threads_settle_in(thread);
     threads_announce(thread);
     return thread;
