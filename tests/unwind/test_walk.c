@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/arch.h"
 #include "unwind/memo.h"
 #include "unwind/unwind.h"
 #include "walk_helper.h"
@@ -494,10 +495,87 @@ static void test_padding(void **state)
 
 #endif
 
+enum { PIECES = 4, PIECE = 64 << 10 };
+static _Alignas(4096) unsigned char pieces[PIECES][PIECE];
+static const unsigned *order; // of the pieces, from the thread's own stack on
+static gp_unwind_regs_t innermost;
+static uintptr_t innermost_gp[33];
+
+static NOINLINE void enter_piece(unsigned depth);
+
+static void go_on_in_piece(void *depth)
+{
+    enter_piece(*(const unsigned *)depth + 1);
+    sink++;
+}
+
+// Walk from the innermost piece, as the handler does: of where that piece ends no more is known than `end`.
+static void walk_pieces(bool in_pieces, uintptr_t end)
+{
+    innermost.in_pieces = in_pieces;
+    innermost.doubt = GP_UNWIND_DOUBTS;
+    uintptr_t page = innermost.sp & ~(uintptr_t)4095;
+    result.count = gp_unwind_walk(&innermost, page, end, result.frames, WALK_MAX, &result.flags);
+}
+
+static void walk_out_of_pieces(void)
+{
+    for (int again = 0; again < 3; again++) {
+        walk_pieces(true, (uintptr_t)pieces[PIECES]);
+        assert_int_equal(result.flags, 0);
+        size_t met = 0;
+        for (size_t i = 0; i < result.count && met <= PIECES; i++)
+            met += result.frames[i] == truth[PIECES - met];
+        assert_int_equal(met, PIECES + 1);
+        second = result;
+        walk_pieces(true, (uintptr_t)pieces[order[PIECES - 1]] + PIECE);
+        assert_int_equal(result.flags, 0);
+        assert_int_equal(result.count, second.count);
+        assert_memory_equal(result.frames, second.frames, result.count * sizeof *result.frames);
+        walk_pieces(false, (uintptr_t)pieces[order[PIECES - 1]] + PIECE);
+        assert_int_equal(result.flags, GP_UNWIND_INCOMPLETE);
+    }
+}
+
+static void note_registers(int signo, siginfo_t *info, void *context)
+{
+    (void)signo, (void)info;
+    gp_unwind_regs_from_ucontext(&innermost, innermost_gp, context);
+    walk_out_of_pieces();
+}
+
+// The frame pointer is what leads back to the piece before: a frame of variable size has one.
+static NOINLINE void enter_piece(unsigned depth)
+{
+    volatile unsigned char *room = __builtin_alloca(64 + (size_t)sink % 2);
+    truth[depth] = RETURN_ADDRESS();
+    room[0] = 1;
+    if (depth < PIECES)
+        gp_arch_run_on(pieces[order[depth]] + PIECE, go_on_in_piece, &depth);
+    else
+        raise(SIGUSR2);
+    sink += room[0];
+}
+
+// Segments of a split stack lie wherever the kernel has had room for each: above the thread's stack, below, and below
+// or above one another. Before: a walk went upwards only, and was lost at the first segment that led down.
+static void test_pieces_in_any_order(void **state)
+{
+    static const unsigned orders[][PIECES] = {{3, 2, 1, 0}, {0, 1, 2, 3}, {1, 3, 0, 2}, {2, 0, 3, 1}};
+    struct sigaction action = {.sa_sigaction = note_registers, .sa_flags = SA_SIGINFO};
+    (void)state;
+    sigaction(SIGUSR2, &action, NULL);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        order = orders[i];
+        enter_piece(0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_pieces_in_any_order),
         cmocka_unit_test(test_recursion),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_exactly_full),

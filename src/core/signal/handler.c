@@ -116,7 +116,8 @@ static void handler_find_bounds(gp_thread_t *thread, found_t *found, uintptr_t *
         coro = thread->root;
     }
     found->registers.doubt = coro->keeps_stack ? GP_UNWIND_SURE : GP_UNWIND_DOUBTS;
-    if (found->on_more) { // which was mapped later than the thread's own, and so below it
+    found->registers.in_pieces = found->on_more;
+    if (found->on_more) { // mostly mapped later than the thread's own, and so below it; the walk sees to others
         *lo = found->at & ~(uintptr_t)(PAGE - 1);
         found->hi = found->at < found->hi ? found->hi : *lo + MORE_BYTES;
         found->registers.doubt = GP_UNWIND_DOUBTS;

@@ -4,11 +4,13 @@
 // Model: a walk starts from the registers of an interrupted (or parked) context and the bounds [lo, hi) of the stack
 // that its stack pointer is on. Each caller is found through unwind rows, read from .eh_frame once per program counter
 // and cached. A walk never reads outside [lo, hi), nor memory in doubt before asking, never goes backwards, takes no
-// lock, allocates nothing.
+// lock, allocates nothing. A stack in pieces is the exception: where a frame pointer leads out of one, the walk goes on
+// there, up or down, and asks for each page.
 //
 // Order of calls: gp_unwind_init() once, outside any handler, before the first walk; everything else in any order.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <ucontext.h>
@@ -38,6 +40,7 @@ typedef struct gp_unwind_regs {
     uintptr_t pc, sp, fp, lr;
     const uintptr_t *gp;
     enum gp_unwind_doubt doubt; // of the stack's bounds
+    bool in_pieces;             // a frame's caller may be anywhere else: segments of a split stack
 } gp_unwind_regs_t;
 
 // Prepare the row cache and the vDSO's rows. Idempotent.

@@ -3,6 +3,45 @@
 #include "unwind/walk.h"
 
 #include "unwind/leaf.h"
+#include "unwind/resolve.h"
+
+// The rest of the stack is elsewhere: no memo has it, as a memo goes upwards, and no register but these is known.
+static void walk_go_on_at(gp_walk_t *w, gp_stack_memory_t piece, gp_frame_t frame)
+{
+    gp_memo_release(&w->memo);
+    w->memo = (gp_memo_use_t){.memo = NULL};
+    w->stack = piece;
+    w->frame = frame;
+    w->base = (gp_unwind_cursor_t){.regs.known = 1ull << GP_REG_PC | 1ull << GP_REG_SP | 1ull << GP_REG_FP};
+    w->base.regs.reg[GP_REG_PC] = frame.pc;
+    w->base.regs.reg[GP_REG_SP] = frame.sp;
+    w->base.regs.reg[GP_REG_FP] = frame.fp;
+    w->base_known = true;
+    w->base_steps = 0;
+}
+
+// Follow a frame pointer to another piece, whose bounds are not known: libgcc's __morestack has its own frame on the
+// stack that it leaves. The segments lie in any order, wherever the kernel has had room for each.
+static enum gp_step walk_cross(gp_walk_t *w)
+{
+    enum { REACH = GP_ROW_SLOT_MASK * sizeof(uintptr_t) };
+    uintptr_t cfa = w->frame.fp + (uintptr_t)gp_row_off(w->row) * sizeof(uintptr_t);
+    uintptr_t lo = (cfa - REACH) & ~(uintptr_t)(GP_STACK_PAGE - 1);
+    gp_stack_memory_t piece = {.lo = lo, .hi = (uintptr_t)1 << GP_ADDR_BITS, .seen_lo = lo, .seen_hi = lo};
+    gp_frame_t frame = w->frame;
+    frame.sp = lo;
+    if (gp_row_kind(w->row) != GP_ROW_FP || gp_step_packed(w->row, &frame, &piece) != GP_STEP_OK ||
+        !gp_is_return_address(frame.pc))
+        return GP_STEP_LOST;
+    walk_go_on_at(w, piece, frame);
+    return GP_STEP_OK;
+}
+
+enum gp_step gp_walk_step_packed(gp_walk_t *w)
+{
+    enum gp_step status = gp_step_packed(w->row, &w->frame, &w->stack);
+    return status == GP_STEP_LOST && w->start->in_pieces ? walk_cross(w) : status;
+}
 
 static enum gp_step walk_run(gp_walk_t *w)
 {

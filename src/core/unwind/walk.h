@@ -46,5 +46,8 @@ void gp_walk_look_up(gp_walk_t *w);
 // that has a special row and is not yet stored; anything else ends the walk.
 enum gp_step gp_walk_fast(gp_walk_t *w);
 
+// Step out of w->frame by its packed row, to another piece of the stack if it has such. Does not store.
+enum gp_step gp_walk_step_packed(gp_walk_t *w);
+
 // Store and step out of a frame with a special row, or of the interrupted one.
 enum gp_step gp_walk_thorough(gp_walk_t *w);

@@ -265,7 +265,7 @@ static void walk_fast_run_rows(gp_walk_t *w, gp_memo_frame_t *at)
     walk_fast_recorder_close(&rec, &w->memo);
 }
 
-// How gp_step_packed() got to w->frame by `row`.
+// How gp_walk_step_packed() got to w->frame by `row`.
 GP_UNSANITIZED static void walk_fast_set_linked(gp_memo_frame_t *at, gp_packed_row_t row, const gp_frame_t *frame)
 {
     walk_fast_set_unlinked(at, frame);
@@ -283,7 +283,7 @@ static enum gp_step walk_fast_step_careful(gp_walk_t *w, gp_memo_frame_t *at, bo
     if (!on_chain && gp_memo_may_record(&w->memo))
         *w->memo.record++ = *at;
     gp_walk_store(w, w->frame.pc - 1);
-    enum gp_step status = gp_step_packed(w->row, &w->frame, &w->stack);
+    enum gp_step status = gp_walk_step_packed(w);
     if (status == GP_STEP_OK && w->row_volatile)
         walk_fast_set_unlinked(at, &w->frame);
     else if (status == GP_STEP_OK)

@@ -103,7 +103,7 @@ static enum gp_step walk_thorough_step_last_call(gp_walk_t *w)
 static enum gp_step walk_thorough_step_packed(gp_walk_t *w)
 {
     gp_walk_store(w, w->frame.pc - !w->frame.exact);
-    return gp_step_packed(w->row, &w->frame, &w->stack);
+    return gp_walk_step_packed(w);
 }
 
 static enum gp_step walk_thorough_step_fallback(gp_walk_t *w)
