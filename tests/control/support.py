@@ -108,7 +108,8 @@ class Case(measured.Case):
         return sorted(name for name in names if name.startswith("control-"))
 
     def socket_of(self, pid):
-        return [name for name in self.sockets() if name.startswith(f"control-{pid}-")]
+        """Its socket; until that can be connected to, its name ends otherwise."""
+        return [name for name in self.sockets() if name.startswith(f"control-{pid}-") and not name.endswith(".part")]
 
     def functions(self, path, *options):
         """Seconds by function, with what it calls; and in all."""
