@@ -31,7 +31,8 @@ enum {
 
 // Set the calling coroutine's trace id. Where no span is open on it and spans are recorded, a request of that trace
 // begins: it ends with prof_trace_clear(), with a set of another id, with prof_coro_idle(), or with the coroutine.
-// Returns 0; -EINVAL for NULL or the all-zero id. Cost: ~50 ns, and ~1 us while a capture is written.
+// Returns 0; -EINVAL for NULL or the all-zero id. Cost: ~50 ns, and ~0.2 us while a capture is written, ~1 us on a
+// thread's own stack.
 PROF_API int prof_trace_set(const prof_trace_id_t *id);
 
 // Read the calling coroutine's trace id. Returns 0; -ENOENT when it has none (*id is zeroed); -EINVAL for NULL.

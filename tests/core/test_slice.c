@@ -13,7 +13,7 @@
 #include "signal/handler.h"
 #include "signal/hog.h"
 #include "signal/sample.h"
-#include "signal/slice.h"
+#include "signal/slice_switch.h"
 #include "signal/wait_samples.h"
 
 static int faked;
@@ -372,6 +372,44 @@ static void an_edge_settles_what_is_open(void **state)
     assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), GP_SLICE_LONG_NS - 2 + 1000);
 }
 
+// Where a coroutine's request or trace begins or ends.
+static void a_request_settles_as_a_switch_does(void **state)
+{
+    (void)state;
+    to(a);
+    run(GP_SLICE_WINDOW_NS - 2);
+    gp_slice_settle_as_switch(thread, a);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), GP_SLICE_WINDOW_NS - 2); // by ticks: none can hide in it
+    sleep_for(10);
+    gp_slice_settle_as_switch(thread, a);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), GP_SLICE_WINDOW_NS - 2); // one can: by the CPU clock
+    run(10);
+    gp_slice_settle_as_switch(thread, a);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), GP_SLICE_WINDOW_NS + 8);
+    sleep_for(10);
+    gp_slice_settle_as_switch(thread, a);
+    run(GP_SLICE_WINDOW_NS);
+    gp_slice_settle_as_switch(thread, a); // what ticks have charged too much is taken back
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), 2 * GP_SLICE_WINDOW_NS + 8);
+    run(10);
+    gp_slice_settle_as_switch(thread, b); // no hook has said that it runs
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), 2 * GP_SLICE_WINDOW_NS + 18);
+}
+
+// A thread's own stack waits between its requests, for moments.
+static void requests_of_a_thread_are_exact(void **state)
+{
+    enum { REQUESTS = 100, RUNS = 15000, WAITS = 20000 };
+    (void)state;
+    for (int i = 1; i <= REQUESTS; i++) {
+        gp_slice_settle_as_switch(thread, thread->root);
+        run(RUNS);
+        gp_slice_settle_as_switch(thread, thread->root);
+        assert_int_equal(root_cpu_ns(), i * RUNS);
+        sleep_for(WAITS);
+    }
+}
+
 static void an_edge_begins_the_accounts_of_a_thread(void **state)
 {
     (void)state;
@@ -398,6 +436,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_hog_is_no_longer_than_was_recorded, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_late_look_finds_may_have_been_ready, setup, teardown),
         cmocka_unit_test_setup_teardown(an_edge_settles_what_is_open, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_request_settles_as_a_switch_does, setup, teardown),
+        cmocka_unit_test_setup_teardown(requests_of_a_thread_are_exact, setup, teardown),
         cmocka_unit_test_setup_teardown(an_edge_begins_the_accounts_of_a_thread, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

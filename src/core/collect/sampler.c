@@ -33,6 +33,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t users[PROF_FREQUENCY_MAX_HZ + 1]; // by frequency
+static unsigned most_wanted;                      // no user wants more; guarded by the lock, as all of these
 static unsigned user_count;
 static unsigned patient_count;                 // users that let sampling rest
 static unsigned limit = PROF_FREQUENCY_MAX_HZ; // what the budget leaves
@@ -149,10 +150,16 @@ static void sampler_change_frequency(unsigned hz, bool at_once)
 
 static unsigned sampler_highest_wanted(void)
 {
-    for (unsigned hz = PROF_FREQUENCY_MAX_HZ; hz > 0; hz--)
-        if (users[hz] > 0)
-            return hz;
-    return 0;
+    while (most_wanted > 0 && users[most_wanted] == 0)
+        most_wanted--;
+    return most_wanted;
+}
+
+static void sampler_add_users(unsigned hz, unsigned count)
+{
+    users[hz] += count;
+    if (count > 0 && hz > most_wanted)
+        most_wanted = hz;
 }
 
 // A thread of the program's, for callers on a thread of greenprof's own: the main one, if it lives.
@@ -212,7 +219,7 @@ int gp_sampler_acquire(unsigned hz)
     if (error == 0 && (sampler_limited(hz) > gp_timers_frequency() || user_count == 0))
         sampler_change_frequency(sampler_limited(hz), true);
     if (error == 0) {
-        users[hz]++;
+        sampler_add_users(hz, 1);
         user_count++;
     }
     gp_sampler_leave();
@@ -237,7 +244,7 @@ int gp_sampler_acquire_patiently(unsigned hz)
 {
     gp_sampler_enter();
     bool rests = gp_rest_is_now();
-    users[hz] += rests;
+    sampler_add_users(hz, rests);
     user_count += rests;
     patient_count += rests;
     gp_sampler_leave();
@@ -306,7 +313,7 @@ void gp_sampler_change_wish(_Atomic unsigned *wish, unsigned to)
     bool goes_on = from != 0 &&
                    atomic_compare_exchange_strong_explicit(wish, &from, to, memory_order_relaxed, memory_order_relaxed);
     users[from] -= goes_on;
-    users[to] += goes_on;
+    sampler_add_users(to, goes_on);
     if (goes_on && gp_timers_frequency() != 0)
         sampler_change_frequency(sampler_limited(sampler_highest_wanted()), false);
     gp_sampler_leave();

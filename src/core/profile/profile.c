@@ -2,6 +2,7 @@
 // prof_start() and what follows it. Lock order: sampler lock -> drain lock -> registry lock.
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "collect/collector.h"
 #include "collect/cpu_time.h"
@@ -19,7 +20,7 @@
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
 #include "signal/language.h"
-#include "signal/slice.h"
+#include "signal/slice_switch.h"
 
 static _Atomic unsigned put_off; // stopped profiles with samples that were not waited for
 
@@ -186,11 +187,21 @@ void gp_profile_detach(prof_coro_t *coro)
         prof_trace_clear();
 }
 
-// Before a ledger is read: the caller's slice up to now; for the process, threads that bypassed pthread_create() are
-// attached.
-static void profile_settle(const prof_t *profile, gp_thread_t *thread)
+// A request does not wait for the samples that are on their way: a read or resume of its profile does.
+static bool profile_may_put_off(const prof_t *profile)
 {
-    gp_slice_settle_now(thread);
+    return profile->options.scope == PROF_SCOPE_REQUEST && profile->exact == NULL;
+}
+
+// Before a ledger is read: the caller's slice up to now; for the process, threads that bypassed pthread_create() are
+// attached. A request of a coroutine begins and ends as a switch to it, and from it, would.
+//   coro: the caller's; NULL = it is to be found.
+static void profile_settle(const prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
+{
+    if (coro != NULL && profile_may_put_off(profile))
+        gp_slice_settle_as_switch(thread, coro);
+    else
+        gp_slice_settle_now(thread);
     if (profile->options.scope == PROF_SCOPE_PROCESS)
         gp_sampler_look_for_threads();
 }
@@ -247,7 +258,7 @@ static int profile_start_uncancelled(prof_t *profile)
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     error = -ENOMEM;
     if (thread != NULL && coro != NULL) {
-        profile_settle(profile, thread);
+        profile_settle(profile, thread, coro);
         gp_drain_enter();
         error = profile_begin_run(profile, thread, coro);
         if (error == 0) // else another thread has begun it
@@ -273,6 +284,15 @@ static int profile_start_run(prof_t *profile)
 
 void (*_Atomic gp_profile_begun)(void);
 
+// Without a system call, which gp_clock_ns() makes for this clock.
+static uint64_t profile_realtime_ns(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return 0;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 prof_t *prof_start(const prof_options_t *given)
 {
     prof_options_t options;
@@ -292,7 +312,7 @@ prof_t *prof_start(const prof_options_t *given)
         memcpy(profile->name, name, strnlen(name, sizeof(profile->name) - 1));
         options.name = NULL;
         profile->options = options;
-        profile->start_realtime_ns = gp_clock_ns(CLOCK_REALTIME);
+        profile->start_realtime_ns = profile_realtime_ns();
         if (options.mode == PROF_MODE_EXACT && (profile->exact = gp_exact_new(options.scope)) == NULL)
             error = -ENOMEM;
         else
@@ -404,12 +424,6 @@ void gp_profiles_in_child(void)
     gp_profiles_each_broad(profile_keep_in_child);
 }
 
-// A request does not wait for the samples that are on their way: a read or resume of its profile does.
-static bool profile_may_put_off(const prof_t *profile)
-{
-    return profile->options.scope == PROF_SCOPE_REQUEST && profile->exact == NULL;
-}
-
 // caller: NULL = none of the program's coroutines. Caller holds the drain lock.
 static int profile_cut_locked(prof_t *profile, prof_coro_t *caller)
 {
@@ -434,7 +448,7 @@ static int profile_cut_here(prof_t *profile)
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     if (thread == NULL || coro == NULL)
         return -ENOMEM;
-    profile_settle(profile, thread);
+    profile_settle(profile, thread, coro);
     gp_drain_enter();
     int error = profile_cut_locked(profile, coro);
     gp_drain_leave();
@@ -516,7 +530,7 @@ static void profile_read_ledger(prof_t *profile, gp_ledger_t *ledger)
 {
     bool running = atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING;
     if (running && gp_thread_attach() != NULL)
-        profile_settle(profile, gp_thread_self);
+        profile_settle(profile, gp_thread_self, NULL);
     gp_drain_enter();
     gp_profile_ledger(profile, ledger);
     gp_drain_leave();

@@ -266,6 +266,33 @@ uint64_t gp_slice_settle_open(gp_thread_t *thread, uint64_t now)
     return now;
 }
 
+// Is so little open at `now` that no preemption can hide in it?
+static bool slice_is_short(const gp_thread_t *thread, const prof_coro_t *coro, uint64_t now)
+{
+    int64_t window = (int64_t)gp_slice_window_ticks, longest = gp_slice_longest(thread, coro);
+    uint64_t coarse = atomic_load_explicit(&thread->coarse_ticks, memory_order_relaxed);
+    return (int64_t)(now - coarse) < (longest < window ? longest : window);
+}
+
+void gp_slice_settle_as_switch(gp_thread_t *thread, prof_coro_t *coro)
+{
+    gp_slice_enter(thread);
+    uint64_t now = gp_ticks();
+    bool is_plain = coro != thread->root && // where short waits are
+                    coro == atomic_load_explicit(&thread->current, memory_order_relaxed) &&
+                    gp_slice_ends_plainly(thread, (uintptr_t)__builtin_frame_address(0), coro) &&
+                    slice_is_short(thread, coro, now) &&
+                    atomic_load_explicit(&thread->exact.stack, memory_order_relaxed) == NULL &&
+                    atomic_load_explicit(&gp_ledger_edge_epoch_over, memory_order_acquire) == UINT64_MAX;
+    if (is_plain) {
+        gp_ledger_edge_store(&coro->settled, now);
+        atomic_store_explicit(&thread->slice_start, now, memory_order_relaxed);
+    }
+    gp_slice_leave(thread);
+    if (!is_plain)
+        gp_slice_settle_now(thread);
+}
+
 uint64_t gp_slice_open_ns(gp_thread_t *thread, prof_coro_t **coro)
 {
     *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);

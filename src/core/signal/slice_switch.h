@@ -16,6 +16,11 @@ extern int64_t gp_slice_long_root_ticks __attribute__((visibility("hidden")));
 // Returns the coroutine that is switched away from.
 prof_coro_t *gp_slice_prepare(gp_thread_t *thread, uintptr_t sp, uint64_t now) __attribute__((cold));
 
+// Settle at the present moment, as a switch away from `coro` would, which the calling thread runs: by ticks where the
+// CPU clock was read less than GP_SLICE_WINDOW_NS ago, else by that clock, as always on a thread's own stack and in
+// exact mode. Not once sampling has ended. Cost: a read of the counter; beyond the window, up to three system calls.
+void gp_slice_settle_as_switch(gp_thread_t *thread, prof_coro_t *coro);
+
 // Between these two the handler leaves the thread's accounts alone.
 static inline void gp_slice_enter(gp_thread_t *thread)
 {

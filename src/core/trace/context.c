@@ -18,12 +18,15 @@
 #include "signal/slice_switch.h"
 #include "trace/span.h"
 
-static void context_end_part(gp_thread_t *thread, prof_coro_t *coro)
+// Returns the moment at which it ends.
+static uint64_t context_end_part(gp_thread_t *thread, prof_coro_t *coro)
 {
-    gp_slice_settle_now(thread);
+    gp_slice_settle_as_switch(thread, coro);
     gp_slice_enter(thread);
-    gp_activity_cut(thread, coro, gp_ticks());
+    uint64_t now = gp_ticks();
+    gp_activity_cut(thread, coro, now);
     gp_slice_leave(thread);
+    return now;
 }
 
 _Atomic bool gp_trace_is_used;
@@ -32,8 +35,8 @@ _Atomic bool gp_trace_is_used;
 static void context_mark(prof_coro_t *coro, const uint64_t trace[2])
 {
     gp_thread_t *thread = gp_thread_self;
-    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
-        context_end_part(thread, coro);
+    bool is_sampled = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
+    uint64_t now = is_sampled ? context_end_part(thread, coro) : gp_ticks();
     gp_trace_mark_t *record = gp_ring_reserve(&thread->ring, sizeof(*record));
     if (record == NULL) {
         gp_thread_count(thread, GP_COUNTER_LOST_MARKS);
@@ -41,7 +44,7 @@ static void context_mark(prof_coro_t *coro, const uint64_t trace[2])
     }
     record->coro = coro;
     record->coro_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
-    gp_ledger_read(coro, gp_ticks(), &record->ledger);
+    gp_ledger_read(coro, now, &record->ledger);
     memcpy(record->trace, trace, sizeof(record->trace));
     gp_thread_commit(thread, record, GP_RING_TRACE_MARK);
 }
