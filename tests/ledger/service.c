@@ -247,8 +247,8 @@ static uint64_t hog_ms;
 static int hog_times, hogged, hog_dozes;
 static TRUTH_OUT_OF_LINE void crunch(uint64_t ns)
 {
-    uint64_t start = now_ns();
-    while (now_ns() - start < ns)
+    uint64_t start = truth_cpu_ns();
+    while (truth_cpu_ns() - start < ns)
         truth_spin();
 }
 

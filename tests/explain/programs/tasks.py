@@ -20,21 +20,22 @@ def read_settings(milliseconds):
     time.sleep(milliseconds / 1000)
 
 
-async def handle(until):
-    while time.monotonic() < until:
+async def handle(over):
+    while not over.is_set():
         await asyncio.sleep(0.002)
 
 
-async def faulty(fault, until):
-    while time.monotonic() < until:
+async def faulty(fault, rounds, over):
+    for _ in range(rounds):
         await asyncio.sleep(0.05)
         fault()
+    over.set()
 
 
 async def main(fault, seconds):
     faults = {"computes": lambda: price_curve(60), "sleeps": lambda: read_settings(60), "none": lambda: price_curve(0.2)}
-    until = time.monotonic() + seconds
-    await asyncio.gather(faulty(faults[fault], until), *(handle(until) for _ in range(20)))
+    over, rounds = asyncio.Event(), int(seconds / 0.05)  # as many on a busy machine
+    await asyncio.gather(faulty(faults[fault], rounds, over), *(handle(over) for _ in range(20)))
 
 
 asyncio.run(main(sys.argv[1], float(sys.argv[2])))
