@@ -38,9 +38,9 @@ class Programs(helpers.InFolder):
         helpers.need(os.path.exists(program), "the programs of tests/ledger are not built")
         return self.record(program, *arguments[1:])
 
-    def python(self, program, fault, module):
+    def python(self, program, fault, module, seconds=1.5):
         helpers.need(imports(module), f"python3-{module} is not installed")
-        return self.record(PYTHON, "-B", os.path.join(HERE, program), fault, "1.5")
+        return self.record(PYTHON, "-B", os.path.join(HERE, program), fault, str(seconds))
 
     def test_c_that_computes(self):
         self.check(self.service("service", "hog", 20, 10, 20, "crunch"), "held-loop", "crunch|truth_spin")
@@ -72,7 +72,7 @@ class Programs(helpers.InFolder):
         self.check(self.python("greens.py", "sleeps", "eventlet"), "blocking-call", "read_settings")
 
     def test_eventlet_that_grows(self):
-        self.check(self.python("greens.py", "grows", "eventlet"), "growing", "subscribe")
+        self.check(self.python("greens.py", "grows", "eventlet", 4), "growing", "subscribe")
 
     def test_healthy_eventlet(self):
         self.assertEqual(findings(self.python("greens.py", "none", "eventlet")), [])
