@@ -13,6 +13,7 @@
 #include "coro/spawn.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
+#include "interpose/request.h"
 #include "lua/lua_hook.h"
 #include "nginx/nginx_api.h"
 #include "nginx/nginx_loop.h"
@@ -23,9 +24,8 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-enum { DONE = -4, DECLINED = -5, NAME_BYTES = 256, STATUS_BYTES = 16, FAILED_STATUS = 500 };
+enum { DONE = -4, DECLINED = -5 };
 
 typedef intptr_t call_t(uintptr_t request, intptr_t code);
 
@@ -55,21 +55,18 @@ static void nginx_find_lua(void)
 // Method and URI, once they are known.
 static void nginx_name(gp_nginx_request_t *request)
 {
-    char method[NAME_BYTES / 4], uri[NAME_BYTES], name[NAME_BYTES + NAME_BYTES / 4 + 1];
+    char method[GP_REQUEST_METHOD_SIZE], uri[GP_REQUEST_URI_SIZE], name[GP_REQUEST_NAME_SIZE];
     if (request->is_named || request->coro == NULL || !gp_nginx_variable(request->address, "uri", uri, sizeof(uri)))
         return;
     request->is_named = true;
     gp_nginx_variable(request->address, "request_method", method, sizeof(method));
-    snprintf(name, sizeof(name), "%s %s", method, uri);
-    prof_span_rename(request->span, name);
-    prof_span_set(request->span, "http.method", method);
-    prof_span_set(request->span, "http.target", uri);
+    gp_request_name(request->span, method, uri, name);
     prof_coro_name(request->coro, name);
 }
 
 static void nginx_end_span(gp_nginx_request_t *request, intptr_t code)
 {
-    char status[STATUS_BYTES];
+    char status[GP_REQUEST_STATUS_SIZE];
     if (request->span == NULL)
         return;
     nginx_name(request);
@@ -77,11 +74,7 @@ static void nginx_end_span(gp_nginx_request_t *request, intptr_t code)
         snprintf(status, sizeof(status), "%d", (int)code);
     else if (!gp_nginx_variable(request->address, "status", status, sizeof(status)))
         status[0] = '\0';
-    if (status[0] != '\0')
-        prof_span_set(request->span, "http.status_code", status);
-    if (atoi(status) >= FAILED_STATUS)
-        prof_span_fail(request->span, status, NULL);
-    prof_span_end(request->span);
+    gp_request_end(request->span, status);
     request->span = NULL;
 }
 

@@ -13,7 +13,8 @@
 #include "interpose/interpose.h"
 #include "not_known.h"
 #include "patch/hooks.h"
-#include "php_frames.h"
+#include "php_requests.h"
+#include "php_trial.h"
 
 typedef int start_t(void);
 typedef size_t write_t(const char *text, size_t size);
@@ -78,7 +79,7 @@ static bool php_trial_find_api(void)
     return true;
 }
 
-static gp_php_code_t php_trial_code(const char *name)
+gp_php_code_t gp_php_extent(const char *name)
 {
     Dl_info info;
     const ElfW(Sym) *symbol = NULL;
@@ -91,8 +92,8 @@ static gp_php_code_t php_trial_code(const char *name)
 static void php_trial_find_code(void)
 {
     Dl_info info;
-    gp_php_runtime.loop = php_trial_code("execute_ex");
-    gp_php_runtime.resume = php_trial_code("zend_generator_resume");
+    gp_php_runtime.loop = gp_php_extent("execute_ex");
+    gp_php_runtime.resume = gp_php_extent("zend_generator_resume");
     if (dladdr((void *)(uintptr_t)php.evaluate, &info) == 0)
         return;
     gp_hook_code_of(info.dli_fbase, &gp_php_runtime.code.lo, &gp_php_runtime.code.hi);
@@ -176,20 +177,30 @@ static void php_trial_run(void)
     gp_language_add(&language);
 }
 
+static const char *php_trial_version(void)
+{
+    const char *(*version)(void) = (const char *(*)(void))(uintptr_t)gp_interpose_find("get_zend_version");
+    return version != NULL ? version() : "of no version";
+}
+
+bool gp_php_is_known(void)
+{
+    static const char known[] = "Zend Engine v4.2.";
+    return strncmp(php_trial_version(), known, sizeof(known) - 1) == 0;
+}
+
 // Versions without a layout are told by their forms, where they have names that tell.
 static void php_trial_start(void)
 {
-    static const char known[] = "Zend Engine v4.2.";
     static gp_not_known_t fact;
     static bool is_tried;
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
-    const char *(*version)(void) = (const char *(*)(void))(uintptr_t)gp_interpose_find("get_zend_version");
-    const char *said = version != NULL ? version() : "of no version";
+    const char *said = php_trial_version();
     bool is_first = !is_tried;
     is_tried = true; // before: a fatal error leaves the trial by longjmp()
     if (is_first && first() == gp_core_own_interface()) {
         why = "its frames are not known";
-        if (strncmp(said, known, sizeof(known) - 1) == 0)
+        if (gp_php_is_known())
             php_trial_run();
         else if (gp_interpose_find("zend_ce_allow_dynamic_properties") != NULL)
             gp_not_known_tell(&fact, "PHP: %.*s is not known, native frames only", (int)strcspn(said, ","), said);
@@ -203,9 +214,14 @@ void *gp_patch_real_php_request_startup;
 
 int gp_patch_php_request_startup(void)
 {
+    gp_php_request_begin();
     int result = GP_PATCHED(start_t, php_request_startup)();
-    if (result == 0)
+    if (result == 0) {
         php_trial_start();
+        gp_php_request_started();
+    } else {
+        gp_php_request_end();
+    }
     return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/hex.h"
 #include "greenprof/trace.h"
+#include "model/trace_parent.h"
 
 static const char *trace_id_expect(const char *text, char c)
 {
@@ -67,6 +68,22 @@ int prof_trace_parse(const char *text, prof_trace_id_t *id)
     if (!read || memcmp(&parsed, &none, sizeof(none)) == 0)
         return -EINVAL;
     *id = parsed;
+    return 0;
+}
+
+int gp_trace_parent_read(const char *text, prof_trace_id_t *trace, uint64_t *span_id, uint8_t *flags)
+{
+    enum { LEN = 55 }; // of version 00
+    uint8_t span[8], read_flags;
+    prof_trace_id_t id;
+    // The dash excludes the other forms of prof_trace_parse().
+    if (strspn(text, "0123456789abcdef-") < LEN || text[2] != '-' || prof_trace_parse(text, &id) != 0 ||
+        gp_hex_read(text + 36, span, 8) == NULL || gp_hex_read(text + 53, &read_flags, 1) == NULL ||
+        gp_hex_to_u64(span) == 0)
+        return -EINVAL;
+    *trace = id;
+    *span_id = gp_hex_to_u64(span);
+    *flags = read_flags;
     return 0;
 }
 

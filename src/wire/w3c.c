@@ -5,33 +5,25 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/hex.h"
+#include "model/trace_parent.h"
 #include "wire/formats.h"
 
 enum {
-    PARENT_LEN = 55,      // of version 00
     PARENT_MAX = 256,     // of versions to come
     STATE_MAX = 8192,     // of one header
     STATE_MEMBERS = 32,   // more make all of it invalid
     STATE_PART_MAX = 256, // of a key, and of a value
 };
 
-static const char lower_hex[] = "0123456789abcdef-";
-
 static int w3c_read_parent(gp_header_text_t text, prof_context_t *context)
 {
     char copy[PARENT_MAX + 1];
-    uint8_t span[8], flags;
+    uint8_t flags = 0;
     memcpy(copy, text.at, text.len);
     copy[text.len] = '\0';
-    // The dash excludes the other forms of prof_trace_parse().
-    if (text.len < PARENT_LEN || strspn(copy, lower_hex) < PARENT_LEN || copy[2] != '-' ||
-        prof_trace_parse(copy, &context->trace) != 0 || gp_hex_read(copy + 36, span, 8) == NULL ||
-        gp_hex_read(copy + 53, &flags, 1) == NULL)
-        return -EINVAL;
-    context->parent_id = gp_hex_to_u64(span);
+    int error = gp_trace_parent_read(copy, &context->trace, &context->parent_id, &flags);
     context->flags = flags & 1 ? PROF_CONTEXT_SAMPLED : 0;
-    return context->parent_id != 0 ? 0 : -EINVAL;
+    return error;
 }
 
 static bool w3c_is_key(const char *key, size_t len)

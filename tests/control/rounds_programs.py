@@ -9,7 +9,11 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import fastcgi  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 LIMIT_SECONDS = 20
@@ -177,18 +181,7 @@ class Fpm(Program):
         return children(process.pid)[0]
 
     def request(self):
-        def record(kind, content):  # FastCGI 1.0, 3.3
-            return struct.pack("!BBHHBB", 1, kind, 1, len(content), 0, 0) + content
-        values = {b"SCRIPT_FILENAME": self.script.encode(), b"REQUEST_METHOD": b"GET"}
-        pairs = b"".join(bytes([len(key), len(value)]) + key + value for key, value in values.items())
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(LIMIT_SECONDS)
-            connection.connect(self.path)
-            connection.sendall(record(1, struct.pack("!HB5x", 1, 0)) + record(4, pairs) + record(4, b"") + record(5, b""))
-            got = b""
-            while part := connection.recv(4096):
-                got += part
-            return b"sum 499000\n" in got
+        return b"sum 499000\n" in fastcgi.ask(self.path, self.script, limit=LIMIT_SECONDS)
 
 
 class Threads(Program):

@@ -5,12 +5,15 @@ import re
 import shutil
 import signal
 import socket
-import struct
 import subprocess
+import sys
 import time
 import unittest
 
 from support import GREENPROF, Case, example
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import fastcgi  # noqa: E402
 
 LIMIT_S = 120
 APPLICATION = """
@@ -43,16 +46,6 @@ def over_unix(path, request):
 
 def http(path):
     return over_unix(path, b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
-
-
-def fastcgi(path, script):
-    """Source: FastCGI Specification 1.0, sections 3.3 and 5: BEGIN_REQUEST, PARAMS, STDIN."""
-    def record(kind, content):
-        return struct.pack(">BBHHBB", 1, kind, 1, len(content), 0, 0) + content
-
-    variables = {"SCRIPT_FILENAME": script, "SCRIPT_NAME": "/" + os.path.basename(script), "REQUEST_METHOD": "GET"}
-    pairs = b"".join(struct.pack("BB", len(name), len(value)) + name.encode() + value.encode() for name, value in variables.items())
-    return over_unix(path, record(1, struct.pack(">HB5x", 1, 0)) + record(4, pairs) + record(4, b"") + record(5, b""))
 
 
 class Servers(Case):
@@ -129,7 +122,7 @@ class Servers(Case):
                 file.write(text)
         as_root = " --allow-to-run-as-root" if os.geteuid() == 0 else ""
         server = self.start(line + f" --fpm-config {self.path('fpm.conf')}{as_root}")
-        self.check(server, self.workers(server, lambda path: fastcgi(path, script), 2), "execute_ex", signal.SIGQUIT)
+        self.check(server, self.workers(server, lambda path: fastcgi.ask(path, script, limit=LIMIT_S), 2), "execute_ex", signal.SIGQUIT)
 
     def fpm_conf(self):
         user = "user = nobody\ngroup = nogroup\nlisten.owner = nobody\n" if os.geteuid() == 0 else ""

@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""PHP's functions by name, on each stack that they run on."""
+"""PHP's functions by name, on each stack that they run on; requests of its servers."""
+import collections
+import glob
+import http.client
 import os
 import re
+import shutil
+import signal
+import socket
+import statistics
 import subprocess
+import threading
+import time
 
 from shares import check
+from helpers import free_ports
+import fastcgi
 import shares
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -27,6 +38,19 @@ class Case(shares.Shares):
         with open(os.path.join(self.directory, name), "w") as file:
             file.write(text)
         return os.path.join(self.directory, name)
+
+    def changed(self, find, code, program=None):
+        """The interpreter, or another program, with other bytes somewhere."""
+        real = os.path.realpath(program or self.php()[0])
+        with open(real, "rb") as file:
+            whole = bytearray(file.read())
+        at = find(whole, subprocess.run(["nm", "-D", real], capture_output=True, text=True).stdout)
+        whole[at:at + len(code)] = code
+        path = os.path.join(self.directory, "php")
+        with open(path, "wb") as file:
+            file.write(whole)
+        os.chmod(path, 0o755)
+        return path
 
 
 class Functions(Case):
@@ -143,19 +167,6 @@ class Stacks(Case):
 class Refused(Case):
     """What is not known, or is not as it should be, is not read: native frames, and one sentence."""
 
-    def changed(self, find, code):
-        """The interpreter, with other bytes somewhere."""
-        real = os.path.realpath(self.php()[0])
-        with open(real, "rb") as file:
-            whole = bytearray(file.read())
-        at = find(whole, subprocess.run(["nm", "-D", real], capture_output=True, text=True).stdout)
-        whole[at:at + len(code)] = code
-        path = os.path.join(self.directory, "php")
-        with open(path, "wb") as file:
-            file.write(whole)
-        os.chmod(path, 0o755)
-        return path
-
     def check_refused(self, path, *sentences):
         script = self.write("work.php", "<?php\n" + Stacks.CODE + "echo work();\n")
         run = self.profile([path, script])
@@ -180,33 +191,209 @@ class Refused(Case):
         self.assertRegex(said, r"(?m)^PHP's functions +php: entry patch of php_request_startup, by 'greenprof run'$")
 
 
-class Storm(Case):
-    def check_storm(self, mode):
-        run = self.profile([*self.php(mode), os.path.join(HERE, "functions_storm.php"), 0.8], hz=10000, healthy=False)
-        self.assertEqual(run.stderr, "")
-        made, seen = int(run.stdout), 0
-        for frame in self.frames(run):
-            match = re.fullmatch(r"(?:class@anonymous::)?storm_(\d+)", frame["name"])
-            closure = re.fullmatch(r"{closure:functions_storm.php(.*):(\d+)}", frame["name"])
-            if closure is not None:
-                self.assertIn(int(closure[2]), range(1, 8) if closure[1] else (3,), frame)
-            if match is None:
-                self.assertNotIn("storm_", frame["name"].split("{")[0], frame)
-                continue
-            n, seen = int(match[1]), seen + 1
-            self.assertTrue(1 <= n <= made, frame)
-            self.assertRegex(frame["file"], r"functions_storm\.php\(\d+\) : eval\(\)'d code$")
-            self.assertEqual(frame["line"], n % 7 + 1, frame)
-        self.assertGreater(seen, 0)
-        self.assertGreater(self.check_lines(run, made, lambda n: (n % 7 + 1, n % 7 + n % 5 + 6), r"(?:class@anonymous::)?storm_(\d+)"), 0)
-        unnamed, samples = run.capture().counters["unnamed_frames"], len(run.capture().samples)
-        self.at_most("frames without a name", unnamed, 0.01 * samples + 5)
+class Served(Case):
+    """Servers, each of whose processes has a capture."""
+    CLIENTS, WORKERS = 2, 2
+    SCRIPT = r"""<?php
+        function burns($n) { for ($i = 0, $x = 0; $i < $n; $i++) $x += $i; return $x; }
+        function behind() { burns(3000000); }
+        function in_fiber() { $x = burns(100000); Fiber::suspend(); return $x + burns(100000); }
+        function fibers() { $all = [new Fiber('in_fiber'), new Fiber('in_fiber')];
+            foreach ($all as $each) $each->start(); foreach ($all as $each) $each->resume(); }
+        class Last { function __destruct() { usleep(15000); } }
+        $what = $_GET['what'] ?? 'none';
+        if ($what == 'computes') burns(400000);
+        if ($what == 'sleeps') usleep(20000);
+        if ($what == 'fibers') fibers();
+        if ($what == 'destructs') $last = new Last;
+        if ($what == 'exits') { usleep(10000); exit(3); }
+        if ($what == 'status') http_response_code((int)$_GET['code']);
+        if ($what == 'fatal') no_such_function();
+        if ($what == 'throws') (function () { $f = new Fiber(fn () => throw new Exception('thrown')); $f->start(); })();
+        if ($what == 'endless') { set_time_limit(1); while (true); }
+        if ($what == 'finishes') { echo 'early'; fastcgi_finish_request(); behind(); http_response_code(500); }
+        echo $what;
+        """
+    WHAT = ("computes", "sleeps", "fibers", "destructs", "exits")
 
-    def test_plain(self):
-        self.check_storm("plain")
+    def setUp(self):
+        super().setUp()
+        self.php()
+        self.fpm = shutil.which("php-fpm8.2", path="/usr/sbin:/usr/bin")
+        self.script = self.write("served.php", self.SCRIPT)
 
-    def test_tracing(self):
-        self.check_storm("tracing")
+    def start(self, *command):
+        with open(self.path("said"), "w") as said:
+            server = subprocess.Popen([check.GREENPROF, "run", "-o", self.path("out"), "-F", "1000", "--", *command], cwd=self.directory,
+                                      stdout=said, stderr=said)
+        self.addCleanup(lambda: (server.poll() is None and server.terminate(), server.wait(check.LIMIT_SECONDS)))
+        return server
+
+    def start_fpm(self, fpm=None):
+        check.need(self.fpm is not None, "php-fpm8.2 is not installed")
+        user = "user = root\ngroup = root\n" if os.geteuid() == 0 else ""
+        conf = self.write("fpm.conf", f"[global]\nprocess_control_timeout = 60\nerror_log = {self.path('log')}\npid = {self.path('pid')}\n"
+                                      f"[www]\nlisten = {self.path('socket')}\n{user}pm = static\npm.max_children = {self.WORKERS}\n")
+        server = self.start(fpm or self.fpm, "-n", "-F", "-R", "-O", "-y", conf, "-d", "display_errors=0")
+        check.until(lambda: os.path.exists(self.path("pid")) and os.path.getsize(self.path("pid")) > 0, process=server)
+        return server
+
+    def stop(self, server, number=signal.SIGQUIT):
+        server.send_signal(number)
+        server.wait(check.LIMIT_SECONDS)
+        with open(self.path("said")) as said:
+            return said.read()
+
+    def ask(self, uri, script=None, **variables):
+        """Status and seconds."""
+        begin = time.monotonic()
+        answer = fastcgi.ask(self.path("socket"), script or self.script, REQUEST_URI=uri, QUERY_STRING=uri.partition("?")[2], **variables)
+        seconds = time.monotonic() - begin
+        status = re.match(rb"Status: (\d+)", answer)
+        return int(status[1]) if status else 200, seconds
+
+    def captures(self):
+        return {path: check.Capture(path) for path in glob.glob(self.path("out*")) if not path.endswith(".old")}
+
+    def spans(self):
+        """By their URI, which is another one for each."""
+        all_of = [span for capture in self.captures().values() for span in capture.spans]
+        found = {span.fields["http.target"]: span for span in all_of}
+        self.assertEqual(len(found), len(all_of))
+        return found
+
+    def roots(self):
+        """For each function: the traces, or their absence, in which it was seen."""
+        seen = collections.defaultdict(set)
+        for path in self.captures():
+            text = check.greenprof("export", path, "--format", "folded", "--by", "trace", check=True).stdout.decode()
+            for line in text.splitlines():
+                root, *stack = line.rpartition(" ")[0].split(";")
+                for frame in stack:
+                    seen[frame].add(root)
+        return seen
+
+    def check_latencies(self, spans, seen):
+        """As the client has them, but for its way to the worker and back."""
+        differences, longer = collections.defaultdict(list), 0
+        for uri, span in spans.items():
+            seconds = (span.end_ns - span.start_ns) / 1e9
+            longer += seconds > 1.02 * seen[uri] + 0.001
+            differences[uri.split("/")[1]].append(abs(seconds - seen[uri]) - 0.02 * seen[uri])
+        self.at_most("requests that take longer than for the client", longer, 0.02 * len(spans))
+        for kind, each in differences.items():
+            self.at_most(f"seconds beyond 2 % of the client's, {kind}, in the middle", statistics.median(each), 0, slack=0.001)
+
+    def load(self, rounds):
+        seen, failed = {}, []
+
+        def client(number):
+            for i in range(rounds):
+                what = self.WHAT[i % len(self.WHAT)]
+                status, seen[f"/{what}/{number}.{i}"] = self.ask(f"/{what}/{number}.{i}?what={what}")
+                if status != 200:
+                    failed.append((what, status))
+        clients = [threading.Thread(target=client, args=(number,)) for number in range(self.CLIENTS)]
+        for each in clients:
+            each.start()
+        for each in clients:
+            each.join()
+        self.assertEqual(failed, [])
+        self.assertEqual(len(seen), rounds * self.CLIENTS)
+        return seen
+
+    def test_requests(self):
+        """Of two workers, each of which has many."""
+        server = self.start_fpm()
+        seen = self.load(250)
+        self.assertNotIn("could not be patched", self.stop(server))
+        spans, roots = self.spans(), self.roots()
+        self.assertEqual({uri: (span.name, span.fields) for uri, span in spans.items()},
+                         {uri: (f"GET {uri}", {"http.method": "GET", "http.target": uri, "http.status_code": "200",
+                                               "php.script": self.script}) for uri in seen})
+        workers = sorted(len(capture.spans) for capture in self.captures().values())
+        self.assertEqual((len(workers), workers[0]), (1 + self.WORKERS, 0), workers)  # the master has none
+        self.assertGreater(workers[1], 1)
+        self.check_latencies(spans, seen)
+        for function in ("burns", "in_fiber"):
+            self.assertGreater(len(roots[function]), 10)
+            self.assertNotIn("[no trace]", roots[function])
+        report = check.greenprof("report", *self.captures(), "--by", "request", check=True).stdout.decode()
+        self.assertIn(f" {len(seen)} requests, milliseconds", report)
+
+    def test_ends(self):
+        """However a script ends, the status is the client's; 5xx are failed."""
+        server = self.start_fpm()
+        expected = {"/unknown": 404, "/teapot": 418, "/broken": 500, "/unable": 503, "/fatal": 500, "/thrown": 500, "/endless": 500,
+                    "/exits": 200, "/none": 404, "/finishes": 200, "/plain": 200}
+        asked = {uri: self.ask(f"{uri}?what=status&code={status}")[0] for uri, status in list(expected.items())[:4]}
+        for uri, what in (("/fatal", "fatal"), ("/thrown", "throws"), ("/endless", "endless"), ("/exits", "exits"), ("/plain", "plain")):
+            asked[uri] = self.ask(f"{uri}?what={what}")[0]
+        asked["/none"] = self.ask("/none", script=self.path("none.php"))[0]
+        asked["/finishes"] = self.ask("/finishes?what=finishes")[0]  # its worker goes on, in no request
+        self.assertEqual(asked, expected)
+        self.stop(server)
+        spans = self.spans()
+        self.assertEqual({uri: int(span.fields["http.status_code"]) for uri, span in spans.items()}, expected)
+        self.assertEqual({uri for uri, span in spans.items() if "error.type" in span.fields},
+                         {uri for uri, status in expected.items() if status >= 500})
+        self.assertEqual(self.roots()["behind"], {"[no trace]"})
+
+    def test_callers(self):
+        """Below the span of the caller, in its trace; what is no header of W3C's is none."""
+        trace, server = "0af7651916cd43dd8448eb211c80319c", self.start_fpm()
+        for uri, header in (("/good", f"00-{trace}-b7ad6b7169203331-01"), ("/bad", f"00-{trace}-b7ad6b7169203331"), ("/id", trace),
+                            ("/zero", f"00-{trace}-0000000000000000-01"), ("/long", "x" * 5000)):
+            self.assertEqual(self.ask(uri + "?what=computes", HTTP_TRACEPARENT=header)[0], 200)
+        self.assertEqual(self.ask("/" + "u" * 3000, REQUEST_METHOD="PURGE")[0], 200)
+        self.stop(server)
+        spans = self.spans()
+        self.assertEqual({uri: span.parent for uri, span in spans.items() if span.parent}, {"/good": 0xb7ad6b7169203331})
+        self.assertEqual(len(spans), 6)
+        longest = max(spans, key=len)
+        self.assertEqual((longest[:200], spans[longest].fields["http.method"]), ("/" + "u" * 199, "PURGE"))
+        self.assertTrue({root for root in self.roots()["burns"] if trace in root})
+
+    def test_own_server(self):
+        """`php -S`, whose requests have no variables: words of them are read, and proved by the first."""
+        port, = free_ports(1)
+        server = self.start(*self.php(), "-d", "display_errors=0", "-S", f"127.0.0.1:{port}", "-t", self.directory)
+        seen, expected = {}, {"/served.php/none": 404, "/served.php/unable": 503, "/served.php/sleeps": 200, "/served.php/fatal": 500}
+        queries = ("status&code=404", "status&code=503", "sleeps", "fatal")
+
+        def listens():
+            with socket.socket() as link:
+                return link.connect_ex(("127.0.0.1", port)) == 0
+        check.until(listens, process=server)
+        for uri, query in zip(expected, queries):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request("GET", f"{uri}?what={query}")
+            seen[uri] = connection.getresponse().status
+            connection.close()
+        self.assertEqual(seen, expected)
+        self.stop(server, signal.SIGINT)
+        self.assertEqual({uri: (span.name, int(span.fields["http.status_code"]), span.fields["php.script"], "error.type" in span.fields)
+                          for uri, span in self.spans().items()},
+                         {uri: (f"GET {uri}", status, self.script, status >= 500) for uri, status in expected.items()})
+
+    def check_refused(self, find, code, sentence):
+        server = self.start_fpm(self.changed(find, code, self.fpm))
+        self.assertEqual([self.ask(f"/some?what=status&code={status}")[0] for status in (200, 404)], [200, 404])
+        self.stop(server)
+        captures = self.captures()
+        self.assertEqual([span.name for capture in captures.values() for span in capture.spans], [])
+        told = "".join(check.greenprof("report", path).stdout.decode() for path in captures)
+        self.assertIn(sentence + ", its requests are not told apart", told)
+
+    def test_another_status(self):
+        """A status that is set by the engine's function is not where it should be."""
+        def store(whole, symbols):
+            return whole.index(b"\x45\x89\xa5\xd8\0\0\0", int(re.search("(?m)^([0-9a-f]+) T sapi_header_op$", symbols)[1], 16))
+        self.check_refused(store, b"\x0f\x1f\x80\0\0\0\0", "PHP: does not keep a status where it says")
+
+    def test_another_version(self):
+        self.check_refused(lambda whole, _: whole.index(b"Zend Engine v4.2."), b"Zend Engine v4.9.",
+                           "PHP: is of another version than 8.2")
 
 
 if __name__ == "__main__":
