@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/prefetch.h"
+
 typedef struct gp_index { // zero-initialized = empty
     uint64_t *slots;      // hash's upper 32 bits, element number + 1; 0 = empty
     size_t size;          // power of two, or 0
@@ -29,7 +31,13 @@ uint32_t gp_index_find(const gp_index_t *index, uint64_t hash, gp_index_same_t s
 static inline void gp_index_prefetch(const gp_index_t *index, uint64_t hash)
 {
     if (index->size > 0)
-        __builtin_prefetch(&index->slots[(size_t)(hash >> 32) & (index->size - 1)], 1);
+        gp_prefetch(&index->slots[(size_t)(hash >> 32) & (index->size - 1)]);
+}
+
+// The number of the element that is found first, which may be another one; GP_INDEX_NONE where there is none.
+static inline uint32_t gp_index_guess(const gp_index_t *index, uint64_t hash)
+{
+    return index->size > 0 ? (uint32_t)index->slots[(size_t)(hash >> 32) & (index->size - 1)] - 1 : GP_INDEX_NONE;
 }
 
 // Add element `number`, which must not be in it yet. Returns 0 or -ENOMEM.

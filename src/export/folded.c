@@ -38,6 +38,7 @@ typedef struct lines {
     gp_text_t text;   // the name that is being made
     FILE *out;
     uint64_t total_ns, given_us; // of all parts so far
+    uint64_t by_rest[NS_PER_US]; // of a weight, below a microsecond
 } lines_t;
 
 // U+0085, U+2028 and U+2029, at which some readers end a line.
@@ -162,7 +163,7 @@ static int folded_compare_rows(const gp_report_row_t *a, const gp_report_row_t *
     uint32_t depth = a->depth < b->depth ? a->depth : b->depth;
     for (uint32_t i = 0; i < depth; i++) {
         const name_t *left = &names[a->frames[i]], *right = &names[b->frames[i]];
-        if (left->number == right->number)
+        if (a->frames[i] == b->frames[i] || left->number == right->number)
             continue;
         size_t len = left->len < right->len ? left->len : right->len;
         int order = memcmp(left->text, right->text, len);
@@ -181,20 +182,14 @@ static int folded_compare_lines(const void *left, const void *right, void *lines
                                ((const lines_t *)lines)->names);
 }
 
-static int folded_compare_remainders(const void *left, const void *right, void *lines)
-{
-    const line_t *a = left, *b = right;
-    uint64_t rest_a = a->weight_ns % NS_PER_US, rest_b = b->weight_ns % NS_PER_US;
-    if (rest_a != rest_b)
-        return rest_a > rest_b ? -1 : 1;
-    return folded_compare_lines(left, right, lines);
-}
-
-// Whole microseconds by the largest remainder: the lines with the largest fractions get what
+// Whole microseconds by the largest remainder: the lines with the largest fractions, of equal ones the first, get what
 // rounding down left over, here and in the parts before.
 static void folded_round_weights(lines_t *lines)
 {
+    uint64_t *by_rest = lines->by_rest; // number of lines, then of those of them that get one more
+    memset(by_rest, 0, sizeof(lines->by_rest));
     for (size_t i = 0; i < lines->count; i++) {
+        by_rest[lines->items[i].weight_ns % NS_PER_US]++;
         lines->items[i].weight_us = lines->items[i].weight_ns / NS_PER_US;
         lines->total_ns += lines->items[i].weight_ns;
         lines->given_us += lines->items[i].weight_us;
@@ -204,10 +199,16 @@ static void folded_round_weights(lines_t *lines)
     if (left_us > lines->count)
         left_us = lines->count;
     lines->given_us += left_us;
-    qsort_r(lines->items, lines->count, sizeof(*lines->items), folded_compare_remainders, lines);
-    for (size_t i = 0; i < left_us; i++)
-        lines->items[i].weight_us++;
-    qsort_r(lines->items, lines->count, sizeof(*lines->items), folded_compare_lines, lines);
+    for (size_t rest = NS_PER_US; rest > 0; rest--) {
+        uint64_t *given = &by_rest[rest - 1];
+        *given = *given < left_us ? *given : left_us;
+        left_us -= *given;
+    }
+    for (size_t i = 0; i < lines->count; i++) {
+        uint64_t *given = &by_rest[lines->items[i].weight_ns % NS_PER_US];
+        lines->items[i].weight_us += *given > 0;
+        *given -= *given > 0;
+    }
 }
 
 static void folded_write_line(const lines_t *lines, const line_t *line)
@@ -231,8 +232,10 @@ static int folded_write_part(void *context, const gp_report_row_t *rows, size_t 
     for (size_t i = 0; i < count && result == 0; i++)
         result = folded_add_row(lines, &rows[i]);
     gp_index_free(&lines->index);
-    if (result == 0 && lines->count > 0)
+    if (result == 0 && lines->count > 0) {
+        qsort_r(lines->items, lines->count, sizeof(*lines->items), folded_compare_lines, lines);
         folded_round_weights(lines);
+    }
     for (size_t i = 0; i < lines->count && result == 0; i++)
         if (lines->items[i].weight_us > 0)
             folded_write_line(lines, &lines->items[i]);

@@ -29,8 +29,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/memory.h"
+#include "base/prefetch.h"
 #include "export/output.h"
 #include "export/write/json_text.h"
 #include "export/write/text.h"
@@ -146,7 +147,7 @@ static void json_put_label(gp_json_t *json, const gp_label_t *label)
     gp_json_close(json, '}');
 }
 
-enum { STACKS_BYTES_MAX = 16 << 20 };
+enum { STACKS_BYTES_MAX = 16 << 20, LINE = 64, ROWS_AHEAD = 8 };
 
 typedef struct stack_text {
     size_t at;
@@ -157,8 +158,8 @@ typedef struct rows {
     gp_json_t *json;
     gp_text_t texts;      // of stacks: those that are kept, and behind them the last one
     size_t kept;          // bytes
+    gp_text_t row;        // that is being put together
     stack_text_t *stacks; // by gp_report_row_t.path, less 1
-    size_t count, capacity;
 } rows_t;
 
 static stack_text_t json_make_stack(gp_text_t *text, const gp_report_row_t *row)
@@ -181,10 +182,7 @@ static stack_text_t json_make_stack(gp_text_t *text, const gp_report_row_t *row)
 // Rows of one stack are apart, the heaviest row comes first: its text is made once.
 static stack_text_t json_stack_of(rows_t *rows, const gp_report_row_t *row)
 {
-    while (rows->count < row->path && rows->kept < STACKS_BYTES_MAX &&
-           gp_grow(&rows->stacks, &rows->capacity, rows->count, sizeof(*rows->stacks)) == 0)
-        rows->stacks[rows->count++] = (stack_text_t){0};
-    stack_text_t *known = row->path != 0 && row->path <= rows->count ? &rows->stacks[row->path - 1] : NULL;
+    stack_text_t *known = row->path != 0 ? &rows->stacks[row->path - 1] : NULL;
     if (known != NULL && known->len > 0)
         return *known;
     rows->texts.len = rows->kept;
@@ -195,17 +193,38 @@ static stack_text_t json_stack_of(rows_t *rows, const gp_report_row_t *row)
     return *known = made;
 }
 
+// Have the text of a row's stack ready: it may be anywhere.
+static void json_expect_row(const rows_t *rows, const gp_report_row_t *row)
+{
+    const stack_text_t *stack = row->path != 0 ? &rows->stacks[row->path - 1] : NULL;
+    for (size_t at = 0; stack != NULL && at < stack->len; at += LINE)
+        gp_prefetch(rows->texts.data + stack->at + at);
+}
+
+static char *json_add_number(char *at, const char *key, uint64_t value)
+{
+    at = stpcpy(at, key);
+    return at + gp_text_uint(at, value);
+}
+
+// Rows are most of the file: each is one piece for the stream.
 static void json_put_row(rows_t *rows, const gp_report_row_t *row)
 {
-    gp_json_t *json = rows->json;
+    char start[128], *end = start;
     const stack_text_t stack = json_stack_of(rows, row);
-    json_item_begin(json);
-    gp_json_key_uint(json, "weight_ns", row->weight_ns);
-    gp_json_key_uint(json, "samples", row->samples);
-    json_put_index(json, "label", row->label);
-    gp_json_key(json, "stack");
-    gp_json_raw(json, stack.len > 0 ? rows->texts.data + stack.at : "[]", stack.len > 0 ? stack.len : 2);
-    gp_json_close(json, '}');
+    end = json_add_number(end, "{\"weight_ns\":", row->weight_ns);
+    end = json_add_number(end, ",\"samples\":", row->samples);
+    if (row->label != 0)
+        end = json_add_number(end, ",\"label\":", row->label - 1);
+    end = stpcpy(end, ",\"stack\":");
+    gp_text_clear(&rows->row);
+    gp_text_add(&rows->row, start, (size_t)(end - start));
+    gp_text_add(&rows->row, stack.len > 0 ? rows->texts.data + stack.at : "[]", stack.len > 0 ? stack.len : 2);
+    gp_text_add(&rows->row, "}", 1);
+    if (rows->row.failed)
+        return;
+    gp_json_line(rows->json);
+    gp_json_raw(rows->json, rows->row.data, rows->row.len);
 }
 
 static void json_put_call(gp_json_t *json, const gp_call_t *call)
@@ -271,9 +290,12 @@ static void json_put_head(gp_json_t *json, const gp_report_t *report)
 static int json_put_part(void *context, const gp_report_row_t *rows, size_t count)
 {
     rows_t *written = context;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i + ROWS_AHEAD < count)
+            json_expect_row(written, &rows[i + ROWS_AHEAD]);
         json_put_row(written, &rows[i]);
-    return written->texts.failed ? -ENOMEM : gp_output_state(written->json->out);
+    }
+    return written->texts.failed || written->row.failed ? -ENOMEM : gp_output_state(written->json->out);
 }
 
 int gp_json_write(const gp_report_t *report, FILE *out)
@@ -294,9 +316,10 @@ int gp_json_write(const gp_report_t *report, FILE *out)
         json_put_label(&json, &report->labels[i]);
     gp_json_close(&json, ']');
     json_array_begin(&json, "rows");
-    rows_t rows = {.json = &json};
-    int result = gp_report_each_part(report, json_put_part, &rows);
+    rows_t rows = {.json = &json, .stacks = calloc((size_t)report->path_count + 1, sizeof(*rows.stacks))};
+    int result = rows.stacks != NULL ? gp_report_each_part(report, json_put_part, &rows) : -ENOMEM;
     gp_text_free(&rows.texts);
+    gp_text_free(&rows.row);
     free(rows.stacks);
     gp_json_close(&json, ']');
     json_put_calls(&json, report);

@@ -49,6 +49,7 @@ typedef struct otlp {
     label_indices_t *labels;      // by label
     uint32_t *locations;          // by innermost frame: number in the location table, 0 = none yet
     uint32_t location_count;
+    uint32_t *paths;      // by gp_report_row_t.path, less 1: number in the stack table, 0 = none yet
     otlp_stack_t *stacks; // still possible in rows
     uint32_t first_stack; // the first one's number in the stack table
     size_t stack_count, stack_capacity;
@@ -196,7 +197,7 @@ static uint32_t otlp_new_stack(otlp_t *otlp, const gp_report_row_t *row, uint64_
     return otlp->first_stack + number;
 }
 
-// Find or add the stack of a row. Returns its number in the stack table.
+// Find or add the stack of a row. Returns its number in the stack table, 0 when memory is short.
 static uint32_t otlp_add_stack(otlp_t *otlp, const gp_report_row_t *row)
 {
     uint64_t hash = gp_hash_bytes(row->frames, row->depth * sizeof(*row->frames));
@@ -257,7 +258,17 @@ static label_indices_t otlp_add_label(otlp_t *otlp, const gp_label_t *label)
     };
 }
 
-static int otlp_put_sample(otlp_t *otlp, unsigned profile, uint32_t stack, const label_indices_t *label, uint64_t value)
+// Rows of one stack are many: it is looked for once.
+static uint32_t otlp_find_stack(otlp_t *otlp, const gp_report_row_t *row)
+{
+    if (row->path == 0)
+        return otlp_add_stack(otlp, row);
+    uint32_t *known = &otlp->paths[row->path - 1];
+    return *known != 0 ? *known : (*known = otlp_add_stack(otlp, row));
+}
+
+// The fields of a Sample that are the same in both profiles, into `message`.
+static void otlp_begin_sample(otlp_t *otlp, uint32_t stack, const label_indices_t *label)
 {
     gp_pb_uint(&otlp->message, SAMPLE_STACK_INDEX, stack);
     gp_text_clear(&otlp->inner);
@@ -267,11 +278,17 @@ static int otlp_put_sample(otlp_t *otlp, unsigned profile, uint32_t stack, const
     if (otlp->inner.len > 0)
         gp_pb_message(&otlp->message, SAMPLE_ATTRIBUTE_INDICES, &otlp->inner);
     gp_pb_uint(&otlp->message, SAMPLE_LINK_INDEX, label->link);
+}
+
+static int otlp_put_sample(otlp_t *otlp, unsigned profile, uint64_t value)
+{
+    size_t same = otlp->message.len;
     gp_text_clear(&otlp->inner);
     gp_pb_varint(&otlp->inner, otlp_as_int64(value));
     gp_pb_message(&otlp->message, SAMPLE_VALUES, &otlp->inner);
     gp_text_clear(&otlp->whole);
-    otlp_put_message(otlp, &otlp->whole, PROFILE_SAMPLES);
+    gp_pb_message(&otlp->whole, PROFILE_SAMPLES, &otlp->message);
+    otlp->message.len = same;
     return otlp->whole.failed ? -ENOMEM : gp_spill_add(&otlp->spill, profile, otlp->whole.data, otlp->whole.len);
 }
 
@@ -292,10 +309,11 @@ static int otlp_put_row(otlp_t *otlp, const gp_report_row_t *row)
 {
     static const label_indices_t none;
     const label_indices_t *label = row->label != 0 ? &otlp->labels[row->label - 1] : &none;
-    uint32_t stack = otlp_add_stack(otlp, row);
-    int result = otlp_put_sample(otlp, SAMPLES, stack, label, row->samples);
+    otlp_begin_sample(otlp, otlp_find_stack(otlp, row), label);
+    int result = otlp_put_sample(otlp, SAMPLES, row->samples);
     if (result == 0)
-        result = otlp_put_sample(otlp, CPU, stack, label, row->weight_ns);
+        result = otlp_put_sample(otlp, CPU, row->weight_ns);
+    gp_text_clear(&otlp->message);
     return result == 0 ? otlp_spill_dictionary(otlp, DICTIONARY_BYTES) : result;
 }
 
@@ -469,8 +487,9 @@ static bool otlp_allocate(otlp_t *otlp)
     otlp->functions = gp_function_table_create_uncharged(report);
     otlp->labels = calloc((size_t)report->label_count + 1, sizeof(*otlp->labels));
     otlp->locations = calloc((size_t)report->frame_count + 1, sizeof(*otlp->locations));
+    otlp->paths = calloc((size_t)report->path_count + 1, sizeof(*otlp->paths));
     otlp->first_stack = 1; // number 0 is "none"
-    return otlp->functions != NULL && otlp->labels != NULL && otlp->locations != NULL &&
+    return otlp->functions != NULL && otlp->labels != NULL && otlp->locations != NULL && otlp->paths != NULL &&
            gp_spill_init(&otlp->spill, SPILL_PARTS) == 0;
 }
 
@@ -493,6 +512,7 @@ int gp_otlp_write(const gp_report_t *report, FILE *out)
     gp_text_free(&otlp.inner);
     free(otlp.labels);
     free(otlp.locations);
+    free(otlp.paths);
     free(otlp.stacks);
     return result;
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prefetch.h"
 #include "export/function_table.h"
 #include "export/output.h"
 #include "export/write/gzip.h"
@@ -56,7 +57,7 @@ enum location_field {
     LOCATION_LINE = 4,
 };
 enum label_key { COROUTINE, COROUTINE_ID, THREAD, THREAD_ID, TRACE_ID, LABEL_KEYS };
-enum { WRITE_BYTES = 1 << 16, PIECES_BYTES_MAX = 24 << 20 }; // written at once, kept
+enum { WRITE_BYTES = 1 << 16, PIECES_BYTES_MAX = 24 << 20, ROWS_AHEAD = 8 }; // written at once, kept; asked for
 enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 enum function_field {
     FUNCTION_ID = 1,
@@ -75,8 +76,7 @@ typedef struct pprof {
     gp_function_table_t *functions;
     bool *located;   // by frame: its location was written
     piece_t *labels; // by label: its fields of Sample
-    piece_t *paths;  // by gp_row_t.path: the location ids of Sample
-    size_t path_count, path_capacity;
+    piece_t *paths;  // by gp_row_t.path, less 1: the location ids of Sample
     gp_arena_t pieces;
     uint32_t keys[LABEL_KEYS]; // numbers of the labels' names
     gp_string_table_t strings;
@@ -265,11 +265,6 @@ static piece_t pprof_find_path(pprof_t *pprof, const gp_report_row_t *row)
 {
     if (row->path == 0 || pprof->pieces.bytes > PIECES_BYTES_MAX)
         return pprof_make_path(pprof, row);
-    while (pprof->path_count < row->path) {
-        if (gp_grow(&pprof->paths, &pprof->path_capacity, pprof->path_count, sizeof(*pprof->paths)) < 0)
-            return pprof_make_path(pprof, row);
-        pprof->paths[pprof->path_count++] = (piece_t){0};
-    }
     piece_t *path = &pprof->paths[row->path - 1];
     if (path->bytes == NULL) {
         pprof_make_path(pprof, row);
@@ -340,11 +335,23 @@ static void pprof_write_head(pprof_t *pprof)
     pprof_write_comment(pprof);
 }
 
+// Have the labels of rows ready, which may be anywhere.
+static void pprof_expect_label(const pprof_t *pprof, const gp_report_row_t *row)
+{
+    if (row[ROWS_AHEAD].label != 0)
+        gp_prefetch(&pprof->labels[row[ROWS_AHEAD].label - 1]);
+    if (row->label != 0)
+        gp_prefetch(pprof->labels[row->label - 1].bytes);
+}
+
 static int pprof_write_part(void *context, const gp_report_row_t *rows, size_t count)
 {
     pprof_t *pprof = context;
-    for (size_t i = 0; i < count && !pprof->failed; i++)
+    for (size_t i = 0; i < count && !pprof->failed; i++) {
+        if (i + 2 * ROWS_AHEAD < count)
+            pprof_expect_label(pprof, &rows[i + ROWS_AHEAD]);
         pprof_write_sample(pprof, &rows[i]);
+    }
     return pprof->failed ? -ENOMEM : gp_output_state(pprof->file);
 }
 
@@ -372,11 +379,13 @@ int gp_pprof_write(const gp_report_t *report, FILE *out)
         .functions = gp_function_table_create_uncharged(report),
         .located = calloc((size_t)report->frame_count + 1, sizeof(bool)),
         .labels = calloc((size_t)report->label_count + 1, sizeof(piece_t)),
+        .paths = calloc((size_t)report->path_count + 1, sizeof(piece_t)),
         .out = gp_gzip_open(out),
         .file = out,
     };
     int result = -ENOMEM;
-    if (pprof.functions != NULL && pprof.located != NULL && pprof.labels != NULL && pprof.out != NULL)
+    if (pprof.functions != NULL && pprof.located != NULL && pprof.labels != NULL && pprof.paths != NULL &&
+        pprof.out != NULL)
         result = pprof_write_all(&pprof);
     int packed = gp_gzip_close(pprof.out);
     result = result == 0 ? packed : result;

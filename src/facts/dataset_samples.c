@@ -192,11 +192,24 @@ static ssize_t dataset_samples_take_run(gp_dataset_t *dataset, const gp_sample_r
     return dataset_samples_add_run(dataset, samples, &run, latest) == 0 ? sample - samples : -ENOMEM;
 }
 
+// Have the stacks ready that are looked at where another coroutine begins: they are not all in the nearest cache.
+static void dataset_samples_expect_stacks(const gp_dataset_t *dataset, const gp_sample_record_t *samples, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t stack = i == 0 || samples[i].coro_id != samples[i - 1].coro_id
+                             ? gp_id_map_find(&dataset->facts.stacks.table.map, samples[i].stack_id)
+                             : GP_INDEX_NONE;
+        if (stack != GP_INDEX_NONE)
+            gp_prefetch(&dataset->facts.stacks.items[stack]);
+    }
+}
+
 int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     gp_dataset_t *dataset = context;
     latest_t latest = {0};
     dataset->samples_read += count;
+    dataset_samples_expect_stacks(dataset, samples, count);
     while (count > 0) {
         ssize_t taken = dataset_samples_take_run(dataset, samples, count, &latest);
         if (taken < 0)

@@ -47,7 +47,7 @@ typedef struct gp_report_row {
     uint32_t depth;
     uint32_t label; // number in `labels` plus 1; 0 = none. Only where it is wanted
     uint32_t tick;  // part of the time, plus 1; 0 = none. Only with GP_WANT_PAGE: see gp_page_t
-    uint32_t path;  // rows with the same number have the same frames; 0 = says nothing
+    uint32_t path;  // rows with the same number, at most path_count, have the same frames; 0 = says nothing
     uint64_t weight_ns;
     uint64_t samples;
     double squares_ns2; // sum of the squares of the samples' weights, which its error rests on; 0 =
@@ -157,6 +157,7 @@ typedef struct gp_report {
     uint32_t frame_count;
     const gp_report_row_t *rows; // distinct stacks (and labels), heaviest first
     uint32_t row_count;
+    uint32_t path_count;
     bool in_parts;            // rows are too many to be kept: gp_report_each_part() makes them
     bool rooted;              // of what they are divided into, which is their first frame (--by)
     const gp_label_t *labels; // NULL unless wanted

@@ -290,6 +290,7 @@ gp_report_t *gp_builder_finish(gp_builder_t *builder, uint64_t total_ns)
     report->frame_count = (uint32_t)builder->frame_count;
     report->rows = builder->rows;
     report->row_count = report->in_parts ? 0 : (uint32_t)builder->row_count;
+    report->path_count = (uint32_t)builder->path_count;
     report->labels = builder->labels;
     report->label_count = (uint32_t)builder->label_count;
     report->mappings = builder->mappings;

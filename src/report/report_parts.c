@@ -6,10 +6,17 @@
 
 #include "report/sample_rows.h"
 
+typedef struct order_key { // of a row, where rows are put in order: they are four times as large
+    uint64_t value;
+    size_t number;
+} order_key_t;
+
 typedef struct part { // while it is handed out
     const gp_sample_rows_t *pass;
     gp_sample_rows_weights_t weights;
-    gp_report_row_t *rows;
+    order_key_t *keys;     // [2 * room]
+    gp_report_row_t *rows; // [2 * room]
+    size_t room;
     gp_arena_t arena;
     size_t last;    // number of the last part that is not empty
     double running; // unscaled, of all rows so far
@@ -97,11 +104,6 @@ static void report_parts_scale_row(part_t *part, gp_report_row_t *row, double ns
     part->given += row->weight_ns;
 }
 
-typedef struct order_key { // of a row, where rows are put in order: they are four times as large
-    uint64_t value;
-    size_t number;
-} order_key_t;
-
 // Put keys in order, equal ones as they were: a byte of the value at a time, the lowest first.
 //   spare: order_key_t[count].
 // Returns where they are then: `keys` or `spare`.
@@ -130,58 +132,60 @@ static order_key_t *report_parts_put_in_order(order_key_t *keys, order_key_t *sp
     return keys;
 }
 
-// The heaviest first, or rows of a stack together; equal rows keep their order.
-static int report_parts_sort_rows(part_t *part, size_t count)
+// The heaviest first, or rows of a stack together; equal rows keep their order. Returns where they are then.
+static const gp_report_row_t *report_parts_sort_rows(part_t *part, size_t count)
 {
     bool is_together = gp_sample_rows_is_together(part->pass);
-    order_key_t *keys = malloc((2 * count + 1) * sizeof(*keys));
-    gp_report_row_t *rows = malloc((count + 1) * sizeof(*rows));
-    if (keys == NULL || rows == NULL) {
-        free(keys);
-        free(rows);
-        return -ENOMEM;
-    }
+    gp_report_row_t *rows = part->rows + part->room;
     for (size_t i = 0; i < count; i++) {
         const gp_report_row_t *row = &part->rows[i];
-        keys[i] = (order_key_t){is_together ? (uint64_t)row->path << 32 | row->label : ~row->weight_ns, i};
+        part->keys[i] = (order_key_t){is_together ? (uint64_t)row->path << 32 | row->label : ~row->weight_ns, i};
     }
-    const order_key_t *sorted = report_parts_put_in_order(keys, keys + count, count);
+    const order_key_t *sorted = report_parts_put_in_order(part->keys, part->keys + part->room, count);
     for (size_t i = 0; i < count; i++)
         rows[i] = part->rows[sorted[i].number];
-    free(keys);
+    return rows;
+}
+
+// The room is kept for the next part.
+static int report_parts_make_room(part_t *part, size_t count)
+{
+    if (count <= part->room && part->rows != NULL)
+        return 0;
+    free(part->keys);
     free(part->rows);
-    part->rows = rows;
-    return 0;
+    part->room = count + count / 8 + 1;
+    part->keys = malloc(2 * part->room * sizeof(*part->keys));
+    part->rows = malloc(2 * part->room * sizeof(*part->rows));
+    return part->keys != NULL && part->rows != NULL ? 0 : -ENOMEM;
 }
 
 static int report_parts_take_weights(void *context, const void *bytes, size_t len)
 {
     part_t *part = context;
     const gp_sample_rows_weight_t *weights = bytes;
-    for (size_t i = 0; i < len / sizeof(*weights); i++)
+    size_t count = len / sizeof(*weights);
+    for (size_t i = 0; i < count; i++) {
+        size_t left = count - i, block = left < GP_SAMPLE_ROWS_BLOCK ? left : GP_SAMPLE_ROWS_BLOCK;
+        if (i % GP_SAMPLE_ROWS_BLOCK == 0)
+            gp_sample_rows_expect_weights(&part->weights, &weights[i], block);
         if (gp_sample_rows_weigh(&part->weights, &weights[i]) < 0)
             return -ENOMEM;
+    }
     return 0;
-}
-
-static int report_parts_hand_out(part_t *part, size_t count, gp_rows_taker_t *take, void *context)
-{
-    int result = report_parts_sort_rows(part, count);
-    return result == 0 ? take(context, part->rows, count) : result;
 }
 
 // The rows that the builder has of its own: they are few.
 static int report_parts_first_part(part_t *part, gp_rows_taker_t *take, void *context)
 {
     const gp_builder_t *builder = part->pass->builder;
-    part->rows = calloc(builder->row_count + 1, sizeof(*part->rows));
-    if (part->rows == NULL)
+    if (report_parts_make_room(part, builder->row_count) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < builder->row_count; i++) {
         part->rows[i] = builder->rows[i];
         report_parts_scale_row(part, &part->rows[i], (double)builder->rows[i].weight_ns);
     }
-    return report_parts_hand_out(part, builder->row_count, take, context);
+    return take(context, report_parts_sort_rows(part, builder->row_count), builder->row_count);
 }
 
 static int report_parts_next_part(part_t *part, size_t number, gp_rows_taker_t *take, void *context)
@@ -189,9 +193,7 @@ static int report_parts_next_part(part_t *part, size_t number, gp_rows_taker_t *
     const gp_sample_rows_t *pass = part->pass;
     int result = gp_spill_read(&pass->spill, number, sizeof(gp_sample_rows_weight_t), report_parts_take_weights, part);
     if (result == 0)
-        part->rows = calloc(part->weights.count + 1, sizeof(*part->rows));
-    if (result == 0 && part->rows == NULL)
-        result = -ENOMEM;
+        result = report_parts_make_room(part, part->weights.count);
     for (size_t i = 0; i < part->weights.count && result == 0; i++) {
         result = report_parts_make_row(pass, &part->weights.items[i], &part->arena, &part->rows[i]);
         if (result == 0)
@@ -200,14 +202,14 @@ static int report_parts_next_part(part_t *part, size_t number, gp_rows_taker_t *
     // The sums of the pass and of the parts were rounded in another order.
     if (result == 0 && number == part->last && part->weights.count > 0)
         part->rows[0].weight_ns += pass->builder->report.total_ns - part->given;
-    return result == 0 ? report_parts_hand_out(part, part->weights.count, take, context) : result;
+    if (result == 0)
+        result = take(context, report_parts_sort_rows(part, part->weights.count), part->weights.count);
+    return result;
 }
 
 // The room of the table is kept for the next part.
 static void report_parts_drop(part_t *part)
 {
-    free(part->rows);
-    part->rows = NULL;
     part->weights.count = 0;
     gp_index_clear(&part->weights.index);
     gp_arena_free(&part->arena);
@@ -227,6 +229,8 @@ static int report_parts_each_part(const gp_sample_rows_t *pass, gp_rows_taker_t 
         report_parts_drop(&part);
     }
     gp_sample_rows_weights_free(&part.weights);
+    free(part.keys);
+    free(part.rows);
     return result;
 }
 

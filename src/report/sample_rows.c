@@ -26,9 +26,26 @@ static gp_sample_rows_weight_t *sample_rows_new_weight(gp_sample_rows_weights_t 
     return &weights->items[weights->count++];
 }
 
+static uint64_t sample_rows_hash_weight(const gp_sample_rows_weight_t *weight)
+{
+    return gp_hash_u64((uint64_t)weight->group << 32 | weight->path);
+}
+
+void gp_sample_rows_expect_weights(const gp_sample_rows_weights_t *weights, const gp_sample_rows_weight_t *more,
+                                   size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        gp_index_prefetch(&weights->index, sample_rows_hash_weight(&more[i]));
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number = gp_index_guess(&weights->index, sample_rows_hash_weight(&more[i]));
+        if (number < weights->count)
+            gp_prefetch(&weights->items[number]);
+    }
+}
+
 int gp_sample_rows_weigh(gp_sample_rows_weights_t *weights, const gp_sample_rows_weight_t *more)
 {
-    uint64_t hash = gp_hash_u64((uint64_t)more->group << 32 | more->path);
+    uint64_t hash = sample_rows_hash_weight(more);
     uint32_t number = gp_index_find(&weights->index, hash, sample_rows_same_weight, weights, more);
     gp_sample_rows_weight_t *weight = number != GP_INDEX_NONE ? &weights->items[number] : NULL;
     if (weight == NULL) {
@@ -183,22 +200,36 @@ static int sample_rows_weigh_path(gp_sample_rows_t *pass, const gp_sample_rows_s
     return 0;
 }
 
+int gp_sample_rows_weigh_waiting(gp_sample_rows_t *pass)
+{
+    int result = 0;
+    gp_sample_rows_expect_weights(&pass->weights, pass->waiting, pass->waiting_count);
+    for (size_t i = 0; i < pass->waiting_count && result == 0; i++) {
+        result = pass->weights.count >= WEIGHTS_MAX ? gp_sample_rows_spill(pass) : 0;
+        if (result == 0)
+            result = gp_sample_rows_weigh(&pass->weights, &pass->waiting[i]);
+    }
+    pass->waiting_count = 0;
+    return result;
+}
+
 int gp_sample_rows_weigh_sample(gp_sample_rows_t *pass, const gp_sample_record_t *sample,
                                 const gp_sample_rows_sample_t *seen)
 {
+    int result;
     if (pass->last_owner == NULL)
         return sample_rows_weigh_path(pass, seen);
-    const gp_sample_rows_weight_t more = {
+    if (pass->waiting_count == GP_SAMPLE_ROWS_BLOCK && (result = gp_sample_rows_weigh_waiting(pass)) < 0)
+        return result;
+    gp_sample_rows_weight_t *more = &pass->waiting[pass->waiting_count++];
+    *more = (gp_sample_rows_weight_t){
         .group = sample_rows_group_of(pass, seen, sample),
         .path = seen->path,
         .samples = seen->samples,
         .ns = seen->ns,
         .squares = seen->squares,
     };
-    if (more.group == GP_INDEX_NONE)
-        return -ENOMEM;
-    int result = pass->weights.count >= WEIGHTS_MAX ? gp_sample_rows_spill(pass) : 0;
-    return result < 0 ? result : gp_sample_rows_weigh(&pass->weights, &more);
+    return more->group != GP_INDEX_NONE ? 0 : -ENOMEM;
 }
 
 static int sample_rows_map_modules(gp_sample_rows_t *pass)

@@ -27,6 +27,8 @@ typedef struct gp_sample_rows_weights { // zero-initialized = empty
     gp_index_t index; // by (group, path)
 } gp_sample_rows_weights_t;
 
+enum { GP_SAMPLE_ROWS_BLOCK = 64 }; // weights that are looked for together
+
 typedef struct gp_sample_rows_group {
     uint32_t label, root; // label's number plus 1, 0 = none; frame, or GP_INDEX_NONE
     uint32_t tick;        // plus 1, 0 = none
@@ -71,6 +73,8 @@ typedef struct gp_sample_rows {
     uint32_t last_thread, last_thread_number;
 
     gp_sample_rows_weights_t weights;
+    gp_sample_rows_weight_t waiting[GP_SAMPLE_ROWS_BLOCK]; // not in `weights` yet
+    size_t waiting_count;
     gp_sample_rows_group_t *groups;
     size_t group_count, group_capacity;
     gp_sample_rows_owner_t *owners;
@@ -137,6 +141,9 @@ int gp_sample_rows_find_heaviest(gp_sample_rows_t *pass);
 int gp_sample_rows_weigh_sample(gp_sample_rows_t *pass, const gp_sample_record_t *sample,
                                 const gp_sample_rows_sample_t *seen);
 
+// Take all samples in that were added. Returns 0 or a negative errno value.
+int gp_sample_rows_weigh_waiting(gp_sample_rows_t *pass);
+
 // Put the weights by, and begin with none. Returns 0 or a negative errno value.
 int gp_sample_rows_spill(gp_sample_rows_t *pass);
 
@@ -147,6 +154,10 @@ static inline void gp_sample_rows_add_weight(gp_sample_rows_weight_t *weight, ui
     weight->ns += ns;
     weight->squares += squares;
 }
+
+// Have the memory ready of at most GP_SAMPLE_ROWS_BLOCK weights that are going to be added to: they are anywhere.
+void gp_sample_rows_expect_weights(const gp_sample_rows_weights_t *weights, const gp_sample_rows_weight_t *more,
+                                   size_t count);
 
 // Add to the sum of (group, path). Returns 0 or -ENOMEM.
 int gp_sample_rows_weigh(gp_sample_rows_weights_t *weights, const gp_sample_rows_weight_t *more);

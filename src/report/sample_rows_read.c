@@ -88,7 +88,7 @@ static void sample_rows_read_find_weights(const gp_sample_rows_t *pass, const gp
         size_t number = stack != GP_INDEX_NONE ? (size_t)paths[stack] - GP_PATH_FIRST : SIZE_MAX;
         found[i] = number < known ? (uint32_t)number : GP_INDEX_NONE;
         if (number < known)
-            __builtin_prefetch(&items[number], 1);
+            gp_prefetch(&items[number]);
     }
 }
 
@@ -147,7 +147,9 @@ void gp_sample_rows_begin_reading(gp_sample_rows_t *pass, gp_reading_t *reading)
 
 int gp_sample_rows_end_reading(gp_sample_rows_t *pass)
 {
-    int result = pass->spill.count > 0 ? gp_sample_rows_spill(pass) : 0;
+    int result = gp_sample_rows_weigh_waiting(pass);
+    if (result == 0 && pass->spill.count > 0)
+        result = gp_sample_rows_spill(pass);
     // All groups are found.
     gp_index_free(&pass->group_index);
     gp_index_free(&pass->owner_index);

@@ -144,7 +144,7 @@ void gp_json_microseconds(gp_json_t *json, uint64_t ns)
 void gp_json_raw(gp_json_t *json, const char *text, size_t len)
 {
     json_text_begin(json);
-    fwrite(text, 1, len, json->out);
+    fwrite_unlocked(text, 1, len, json->out);
 }
 
 void gp_json_null(gp_json_t *json)

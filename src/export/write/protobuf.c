@@ -4,16 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { VARINT_MAX = 10 }; // bytes
 enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LEN = 2 };
 
 void gp_pb_varint(gp_text_t *message, uint64_t value)
 {
-    char bytes[10];
-    size_t len = 0;
+    char *at = gp_text_extend(message, VARINT_MAX), *begin = at;
+    if (at == NULL)
+        return;
     for (; value >= 0x80; value >>= 7)
-        bytes[len++] = (char)(value | 0x80);
-    bytes[len++] = (char)value;
-    gp_text_add(message, bytes, len);
+        *at++ = (char)(value | 0x80);
+    *at++ = (char)value;
+    *at = '\0';
+    message->len -= VARINT_MAX - (size_t)(at - begin);
 }
 
 static void protobuf_put_tag(gp_text_t *message, unsigned field, enum wire_type type)
