@@ -31,7 +31,6 @@
 #include "interpreter/layout_trial.h"
 #include "interpreter/locks.h"
 #include "not_known.h"
-#include "pools/green_locks.h"
 #include "pools/pool_calls.h"
 #include "pools/thread_names.h"
 #include "signal/handler.h"
@@ -71,12 +70,6 @@ static uint32_t cpython_generation(void)
     return atomic_load_explicit(&gp_cpython_code_generation, memory_order_acquire);
 }
 
-static void cpython_follow(bool is_attached)
-{
-    gp_gil_follow(is_attached);
-    gp_green_locks_follow(is_attached);
-}
-
 static gp_language_t language = {
     .name = "cpython",
     .number = GP_LANGUAGE_CPYTHON,
@@ -95,7 +88,7 @@ static gp_language_t language = {
     .count_calls = cpython_count_calls,
     .calls_are_taken = gp_call_events_are_taken,
     .unreported = gp_greenlet_unreported,
-    .follow = cpython_follow,
+    .follow = gp_gil_follow,
 };
 
 static bool cpython_find_loop(void)

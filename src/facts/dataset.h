@@ -206,9 +206,8 @@ static inline bool gp_dataset_has_kind(const gp_dataset_t *dataset, enum gp_samp
 // Is a sample a part of a wait that had not ended?
 static inline bool gp_dataset_is_lasting(const gp_sample_record_t *sample)
 {
-    return sample->thread == 0 &&
-           (sample->kind == GP_KIND_PARKED || sample->kind == GP_KIND_READY || sample->kind == GP_KIND_WAITING ||
-            sample->kind == GP_KIND_QUEUED || sample->kind == GP_KIND_LOCK);
+    return sample->thread == 0 && (sample->kind == GP_KIND_PARKED || sample->kind == GP_KIND_READY ||
+                                   sample->kind == GP_KIND_WAITING || sample->kind == GP_KIND_QUEUED);
 }
 
 // The sum that a sample stands for; NULL = the sample is one by itself.

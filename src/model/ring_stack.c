@@ -68,7 +68,7 @@ size_t gp_ring_shares(const gp_sample_t *sample, enum gp_ring_type type, gp_shar
         second.weight_ns = 0;
     } else if (type == GP_RING_WAIT) {
         first = (gp_share_t){GP_KIND_READY, ready_ns};
-        second = (gp_share_t){sample->flags & GP_SAMPLE_LOCK ? GP_KIND_LOCK : GP_KIND_PARKED, weight_ns - ready_ns};
+        second = (gp_share_t){GP_KIND_PARKED, weight_ns - ready_ns};
     }
     if (first.weight_ns != 0 || first.kind == GP_KIND_CPU)
         shares[count++] = first;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Threads and coroutines that wait for each other's locks: circles of holders in the latest census.
+// Threads that wait for each other's locks: circles of holders in the latest census.
 //
-// Model: a thread asleep for a lock, or a coroutine parked for one, waits for one other, its holder. Where going from
-// holder to holder comes back, and no wait on the way has an end of its own, none of these threads goes on by itself.
-// Threads are looked at one after the other: all must have waited by the first look, as otherwise the circle may be of
-// parts that never met.
+// Model: a thread asleep for a lock waits for one other thread, its holder. Where going from holder to holder comes
+// back, and no wait on the way has an end of its own, none of these threads goes on by itself. Threads are looked at
+// one after the other: all must have waited by the first look, as otherwise the circle may be of parts that never met.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +22,6 @@ enum {
 typedef struct waiting {        // of a census' record
     uint32_t coro, stack, next; // next: number of the holder's record; GP_INDEX_NONE = not known
     uint32_t visit;
-    bool is_parked; // a coroutine, not on its thread
     gp_lock_names_t names;
     uint64_t time_ns, state_ns;
 } waiting_t;
@@ -33,16 +31,6 @@ typedef struct census_index {
     uint32_t *records; // uint32_t[coroutines]: number of its record in the census; GP_INDEX_NONE = it has none
 } census_index_t;
 
-// A coroutine's name has its number in the census.
-static uint32_t explain_deadlocks_holder(const census_index_t *index, const char *name, uint64_t at_ns)
-{
-    static const char coroutine[] = "[held by coroutine ";
-    const char *number = strrchr(name, '(');
-    return strncmp(name, coroutine, strlen(coroutine)) == 0 && number != NULL
-               ? gp_dataset_coro_find(index->holders.dataset, strtoull(number + 1, NULL, 10))
-               : gp_lock_holder(&index->holders, name, at_ns);
-}
-
 static void explain_deadlocks_look(const gp_explaining_t *explaining, const census_index_t *index,
                                    const gp_census_record_t *record, waiting_t *waiting)
 {
@@ -51,18 +39,15 @@ static void explain_deadlocks_look(const gp_explaining_t *explaining, const cens
     *waiting = (waiting_t){.coro = gp_dataset_coro_find(dataset, record->coro_id),
                            .stack = stack != GP_INDEX_NONE ? stack : 0,
                            .next = GP_INDEX_NONE,
-                           .is_parked = record->state != GP_CENSUS_BLOCKED,
                            .time_ns = record->time_ns,
                            .state_ns = record->state_ns};
-    bool is_wait =
-        record->state == GP_CENSUS_BLOCKED || record->state == GP_CENSUS_PARKED || record->state == GP_CENSUS_WAITING;
-    if (!is_wait || waiting->stack == 0 || record->state_ns < LEAST_NS)
+    if (record->state != GP_CENSUS_BLOCKED || waiting->stack == 0 || record->state_ns < LEAST_NS)
         return;
     waiting->names = gp_lock_names_of(dataset, explaining->symbolizer, waiting->stack);
     if (waiting->names.holder == 0 || waiting->names.lock == 0 || waiting->names.is_timed)
         return;
     const char *name = gp_report_loc_name(dataset, explaining->symbolizer, waiting->names.holder);
-    uint32_t holder = explain_deadlocks_holder(index, name, record->time_ns);
+    uint32_t holder = gp_lock_holder(&index->holders, name, record->time_ns);
     waiting->next = holder != GP_INDEX_NONE ? index->records[holder] : GP_INDEX_NONE;
 }
 
@@ -120,8 +105,7 @@ static void explain_deadlocks_say(gp_explaining_t *explaining, const waiting_t *
     snprintf(finding->sentence, sizeof(finding->sentence),
              "deadlock, for %s: %s; each has what the one before waits for, and they cannot be woken",
              gp_explain_time(least_ns, since), text);
-    snprintf(finding->hurt, sizeof(finding->hurt), "%zu %s, and whoever waits for them", count,
-             all[first].is_parked ? "coroutines" : "threads");
+    snprintf(finding->hurt, sizeof(finding->hurt), "%zu threads, and whoever waits for them", count);
     snprintf(finding->sure, sizeof(finding->sure),
              "owners are as the locks have them, and all waited at the same moment");
     snprintf(finding->show, sizeof(finding->show), "coroutines");

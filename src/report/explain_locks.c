@@ -38,8 +38,8 @@ static void explain_locks_say(gp_explaining_t *explaining, const gp_lock_sum_t *
         snprintf(finding->sentence, sizeof(finding->sentence),
                  "%s holds the lock of %s for long: others waited %s for it meanwhile, up to %s at a time", sum->code,
                  sum->name, waited, longest);
-    snprintf(finding->hurt, sizeof(finding->hurt), "%" PRIu32 " %s%s, %" PRIu64 " %s", sum->victims,
-             sum->of_coroutines ? "coroutine" : "thread", sum->victims == 1 ? "" : "s", sum->waits,
+    snprintf(finding->hurt, sizeof(finding->hurt), "%" PRIu32 " thread%s, %" PRIu64 " %s", sum->victims,
+             sum->victims == 1 ? "" : "s", sum->waits,
              is_gil            ? "samples of waits"
              : sum->waits == 1 ? "wait"
                                : "waits");

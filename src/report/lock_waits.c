@@ -185,8 +185,6 @@ static void lock_waits_sum(const gathering_t *gathering, const one_wait_t *waits
 {
     lock_waits_name_sum(gathering, &waits[0], sum);
     sum->lock = waits[0].names.lock;
-    sum->of_coroutines = waits[0].coro != GP_INDEX_NONE &&
-                         gathering->asked.dataset->facts.coros.items[waits[0].coro].record.kind != GP_CORO_THREAD;
     sum->waits = count;
     for (size_t i = 0; i < count; i++) {
         lengths[i] = waits[i].to_ns - waits[i].from_ns;

@@ -16,7 +16,6 @@ typedef struct gp_lock_sum {
     char name[160]; // "FILE:LINE": where it was made, or waited for first
     uint64_t waits, total_ns, median_ns, p99_ns, longest_ns;
     uint32_t victims;                         // coroutines and threads that waited
-    bool of_coroutines;                       // not on their threads
     char holder[96];                          // of the code below, a thread; "" = not known
     char function[256], file[256], code[384]; // that held it for longest; "F (FILE:LINE)"; "" = not known
     uint32_t line, most;                      // most: of lock_waits.c alone

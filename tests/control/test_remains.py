@@ -28,7 +28,6 @@ OF_PYTHON = {
     "imports_on_create", "imports_on_create_builtin", "imports_on_exec", "imports_on_exec_builtin", "imports_on_find",  # of modules
     "gp_lock_table_begin_anew",  # a fork handler
     "thread_names_on_start",    # of threads: named as threading.Thread names them
-    "green_locks_gevent_init", "green_locks_gevent_init_bounded",  # of gevent's locks
     "queue_calls_on_simple_put", "queue_calls_on_simple_get", "queue_calls_on_get_nowait",  # of queue.SimpleQueue
     "cpython_look_when_running",  # a word of the interpreter's ring of calls: it was made already
 }

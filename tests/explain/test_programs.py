@@ -77,8 +77,8 @@ class Programs(helpers.InFolder):
     def test_healthy_eventlet(self):
         self.assertEqual(findings(self.python("greens.py", "none", "eventlet")), [])
 
-    def locks(self, fault, *module):
-        return self.record(PYTHON, "-B", os.path.join(HERE, "locks.py"), fault, "2", *module)
+    def locks(self, fault):
+        return self.record(PYTHON, "-B", os.path.join(HERE, "locks.py"), fault, "2")
 
     def test_a_lock_held_long(self):
         path = self.locks("held")
@@ -98,17 +98,6 @@ class Programs(helpers.InFolder):
         self.assertEqual(finding["kind"], "deadlock")
         for part in ("waits in take_right (locks.py:", "waits in transfer_right (locks.py:", "they cannot be woken"):
             self.assertIn(part, finding["sentence"])
-
-    def test_a_deadlock_of_coroutines(self):
-        for module in ("eventlet", "gevent"):
-            helpers.need(imports(module), f"python3-{module} is not installed")
-            finding = self.first(self.locks("deadlock", module))
-            self.assertEqual(finding["kind"], "deadlock")
-            for part in ("waits in take_right (locks.py:", "waits in transfer_right (locks.py:", "they cannot be woken"):
-                self.assertIn(part, finding["sentence"])
-            self.assertIn("2 coroutines", finding["hurt"])
-            for fault in ("passed", "twin"):
-                self.assertNotIn("deadlock", [finding["kind"] for finding in findings(self.locks(fault, module))])
 
     def test_a_lock_that_was_passed_on(self):
         """Whoever had it as a wait began waits for the waiter: but by now a third one has it, who goes on."""

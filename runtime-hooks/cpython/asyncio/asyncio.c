@@ -352,6 +352,30 @@ void gp_asyncio_enter(void)
         gp_switch_to(step->coro, step->coro_id, &park);
 }
 
+// Types that were derived before have a copy of tp_init, and __init__ is a copy of it, too.
+static void asyncio_replace_init(gp_py_t *type)
+{
+    void **slot = gp_py_slot(type, GP_PY_TYPE_INIT);
+    if (*slot != (void *)(uintptr_t)real_init)
+        return;
+    *slot = (void *)(uintptr_t)asyncio_on_init;
+    gp_py_t *derived = gp_py.call_method(type, "__subclasses__", NULL);
+    for (ptrdiff_t i = 0; derived != NULL && i < gp_py.list_size(derived); i++)
+        asyncio_replace_init(gp_py.list_item(derived, i));
+    if (derived == NULL)
+        gp_py.error_clear();
+    gp_py.drop(derived);
+}
+
+static void asyncio_replace_wrapped_init(gp_py_t *type)
+{
+    gp_py_t *wrapper = gp_py.get_attr(type, "__init__");
+    void **wrapped = wrapper != NULL ? gp_py_slot(wrapper, GP_PY_WRAPPER_WRAPPED) : NULL;
+    if (wrapped != NULL && *wrapped == (void *)(uintptr_t)real_init)
+        *wrapped = (void *)(uintptr_t)asyncio_on_init;
+    gp_py.drop(wrapper);
+}
+
 static gp_py_method_t *asyncio_find_method(gp_py_t *type, const char *name, int flags)
 {
     gp_py_method_t *method = gp_py_type_method(type, name);
@@ -388,7 +412,8 @@ static void asyncio_hook(gp_py_t *module, gp_py_t *type)
             (method_t *)(uintptr_t)asyncio_replace(&steps.wakeup->function, (void *)(uintptr_t)asyncio_on_wakeup);
         real_set_name =
             (method_t *)(uintptr_t)asyncio_replace(&set_name->function, (void *)(uintptr_t)asyncio_on_set_name);
-        gp_py_replace_init(type, (void *)(uintptr_t)real_init, (void *)(uintptr_t)asyncio_on_init);
+        asyncio_replace_init(type);
+        asyncio_replace_wrapped_init(type);
         gp_python_tasks_hook(module);
     } else {
         static gp_not_known_t fact;

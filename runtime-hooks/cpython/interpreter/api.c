@@ -137,31 +137,6 @@ void *gp_py_replace_method(gp_py_method_t *method, int flags, void *mine)
     return before;
 }
 
-void gp_py_replace_slot(gp_py_t *type, size_t slot, void *before, void *mine)
-{
-    void **place = gp_py_slot(type, slot);
-    if (*place == before)
-        __atomic_store_n(place, mine, __ATOMIC_RELEASE);
-    gp_py_t *derived = gp_py.call_method(type, "__subclasses__", NULL);
-    for (ptrdiff_t i = 0; derived != NULL && i < gp_py.list_size(derived); i++)
-        gp_py_replace_slot(gp_py.list_item(derived, i), slot, before, mine);
-    if (derived == NULL)
-        gp_py.error_clear();
-    gp_py.drop(derived);
-}
-
-void gp_py_replace_init(gp_py_t *type, void *before, void *mine)
-{
-    gp_py_replace_slot(type, GP_PY_TYPE_INIT, before, mine);
-    gp_py_t *wrapper = gp_py.get_attr(type, "__init__");
-    void **wrapped = wrapper != NULL ? gp_py_slot(wrapper, GP_PY_WRAPPER_WRAPPED) : NULL;
-    if (wrapped != NULL && *wrapped == before)
-        *wrapped = mine;
-    if (wrapper == NULL)
-        gp_py.error_clear();
-    gp_py.drop(wrapper);
-}
-
 gp_py_vectorcall_t *gp_py_replace_vectorcall(gp_py_t *function, gp_py_vectorcall_t *mine)
 {
     enum { WORDS_MAX = 32 };

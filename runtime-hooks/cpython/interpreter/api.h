@@ -89,12 +89,6 @@ gp_py_method_t *gp_py_method_in(const char *module_name, const char *type_name, 
 // Put a function of the same flags into a definition. Returns what there was; NULL = nothing was done.
 void *gp_py_replace_method(gp_py_method_t *method, int flags, void *mine);
 
-// Put a function into a slot of a type, and of those derived from it that have a copy of the one before.
-void gp_py_replace_slot(gp_py_t *type, size_t slot, void *before, void *mine);
-
-// The same of tp_init, and of the method __init__ that types derived later have for it.
-void gp_py_replace_init(gp_py_t *type, void *before, void *mine);
-
 // Have calls of a Python function by C code come to `mine`; the function is otherwise left as it is. Returns the former
 // one, or NULL where its place is not known.
 gp_py_vectorcall_t *gp_py_replace_vectorcall(gp_py_t *function, gp_py_vectorcall_t *mine);

@@ -136,7 +136,21 @@ void gp_lock_objects_follow(bool is_attached)
             lock_objects_put(&maker_definitions[i]->function, my_makers[i], makers[i], is_attached);
 }
 
-// The interpreter compares the copies that types derived before have: so mine stays there, also after a detach.
+// Types that were derived before have a copy of tp_new, and the interpreter compares the two: so it stays replaced,
+// also after a detach, in all of them.
+static void lock_objects_replace_new(gp_py_t *type, size_t which)
+{
+    void **slot = gp_py_slot(type, GP_PY_TYPE_NEW);
+    if (*slot == (void *)(uintptr_t)new_of[which])
+        __atomic_store_n(slot, (void *)(uintptr_t)my_new[which], __ATOMIC_RELEASE);
+    gp_py_t *derived = gp_py.call_method(type, "__subclasses__", NULL);
+    for (ptrdiff_t i = 0; derived != NULL && i < gp_py.list_size(derived); i++)
+        lock_objects_replace_new(gp_py.list_item(derived, i), which);
+    if (derived == NULL)
+        gp_py.error_clear();
+    gp_py.drop(derived);
+}
+
 void gp_lock_objects_find(const gp_lock_events_t *events)
 {
     static const size_t sizes[TYPES] = {PLAIN_BYTES, AGAIN_BYTES};
@@ -153,7 +167,7 @@ void gp_lock_objects_find(const gp_lock_events_t *events)
         }
         new_of[i] = (call_t *)(uintptr_t)*gp_py_slot(type, GP_PY_TYPE_NEW);
         if (new_of[i] != NULL)
-            gp_py_replace_slot(type, GP_PY_TYPE_NEW, (void *)(uintptr_t)new_of[i], (void *)(uintptr_t)my_new[i]);
+            lock_objects_replace_new(type, i);
         atomic_store_explicit(&types[i], (uintptr_t)type, memory_order_release);
     }
     for (size_t i = 0; i < METHODS; i++) {

@@ -9,7 +9,7 @@
 #include "interpreter/frame_walk.h"
 #include "interpreter/peek_text.h"
 
-enum { MET = 2048, OUTWARDS = 8, KEPT_MAX = 512, TEXT_SIZE = 512, CALLER_BITS = 3, IS_KEPT = 1 << CALLER_BITS };
+enum { MET = 2048, OUTWARDS = 6, KEPT_MAX = 512, TEXT_SIZE = 512, CALLER_BITS = 3, IS_KEPT = 1 << CALLER_BITS };
 
 static _Atomic uintptr_t met[MET]; // address of a code object << 16 (it has 47 bits), and what it is
 
@@ -18,26 +18,6 @@ static bool lock_place_ends(const char *file, const char *end)
 {
     size_t length = strlen(file), tail = strlen(end);
     return strcmp(file, end + 1) == 0 || (length >= tail && strcmp(file + length - tail, end) == 0);
-}
-
-static bool lock_place_is_of_coroutines(const char *file)
-{
-    static const char *const files[] = {"/asyncio/locks.py",
-                                        "/asyncio/mixins.py",
-                                        "/contextlib.py",
-                                        "/eventlet/lock.py",
-                                        "/eventlet/semaphore.py",
-                                        "/eventlet/green/thread.py",
-                                        "/gevent/lock.py",
-                                        "/gevent/thread.py",
-                                        "/gevent/threading.py",
-                                        "/gevent/_threading.py",
-                                        "/oslo_concurrency/lockutils.py",
-                                        "/fasteners/lock.py"};
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-        if (lock_place_ends(file, files[i]))
-            return true;
-    return false;
 }
 
 // The name of a code object is the qualified one.
@@ -62,8 +42,6 @@ static enum gp_lock_caller lock_place_read(uintptr_t code, bool *is_read)
         return GP_LOCK_OF_PROGRAM;
     if (lock_place_ends(file, "/concurrent/futures/thread.py") && strcmp(name, "_worker") == 0)
         return GP_LOCK_OF_WORKER;
-    if (lock_place_is_of_coroutines(file))
-        return GP_LOCK_OF_LIBRARY;
     if (!lock_place_ends(file, "/threading.py"))
         return GP_LOCK_OF_PROGRAM;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)

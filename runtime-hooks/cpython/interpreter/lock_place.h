@@ -9,7 +9,7 @@
 
 enum gp_lock_caller {
     GP_LOCK_OF_PROGRAM,
-    GP_LOCK_OF_LIBRARY,   // threading.py, and what has the locks of coroutines
+    GP_LOCK_OF_LIBRARY,   // threading.py
     GP_LOCK_OF_CONDITION, // Condition.wait() there: waits for a notice
     GP_LOCK_OF_SEMAPHORE, // acquire() there
     GP_LOCK_OF_JOIN,      // waits for a thread's end

@@ -76,21 +76,11 @@ gp_lock_slot_t *gp_lock_slot_claim(uintptr_t lock)
     atomic_store_explicit(&slot->lock, lock, RELAXED);
     atomic_store_explicit(&slot->owner, 0, RELAXED);
     atomic_store_explicit(&slot->epoch, gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks), RELAXED);
-    atomic_store_explicit(&slot->taker, 0, RELAXED);
     atomic_store_explicit(&slot->maker, 0, RELAXED);
     atomic_store_explicit(&slot->looked, 0, RELAXED);
     atomic_store_explicit(&slot->is_event, false, RELAXED);
     atomic_store_explicit(&slot->is_doubtful, false, RELAXED);
     return slot;
-}
-
-gp_lock_slot_t *gp_lock_slot_anew(uintptr_t lock)
-{
-    gp_lock_slot_t *slot = gp_lock_slot_claim(lock);
-    if (slot == NULL)
-        return NULL;
-    atomic_store_explicit(&slot->lock, 0, RELAXED);
-    return gp_lock_slot_claim(lock);
 }
 
 void gp_lock_table_begin_anew(void)

@@ -10,15 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GP_LOCK_OF_COROUTINE = 1 << 30 };
-
 typedef struct gp_lock_slot {
     _Atomic uintptr_t lock;
-    // Index of the thread that has it, or number of a coroutine, with GP_LOCK_OF_COROUTINE; 0 = none, or not known.
-    _Atomic uint32_t owner;
+    _Atomic uint32_t owner; // index of the thread that has it; 0 = none, or not known
     _Atomic uint32_t waiters;
     _Atomic uint64_t epoch;   // ticks at which recording began: what was taken before is not known
-    _Atomic uintptr_t taker;  // frame word of the code that took it, where coroutines do; 0 = not known
     _Atomic uintptr_t maker;  // frame word of the code that made it, else of the first wait; 0 = not known
     _Atomic uint64_t looked;  // ticks at which its owner was looked at
     _Atomic bool is_event;    // a thread that had not taken it gives it
@@ -37,9 +33,6 @@ gp_lock_slot_t *gp_lock_slot_find(uintptr_t lock);
 
 // The same, made where it can be. Cost: ~2 ns.
 gp_lock_slot_t *gp_lock_slot_claim(uintptr_t lock);
-
-// The same of a lock just made: as new, whatever was at this address.
-gp_lock_slot_t *gp_lock_slot_anew(uintptr_t lock);
 
 // The lock is about to be given back, by the thread of that index. Returns whether others wait for it: then
 // gp_lock_slot_give() is to be told. Cost: ~2 ns.

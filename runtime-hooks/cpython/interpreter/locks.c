@@ -51,6 +51,12 @@ uint64_t gp_locks_locate(uintptr_t word, uint64_t loc)
     return gp_lock_word_name(text, (size_t)length);
 }
 
+// A code object's address / 8 is even: bit 0 tells the lock's name from its holder's code.
+static uintptr_t locks_word(uintptr_t place, bool is_lock)
+{
+    return (place & ~(uintptr_t)GP_LANGUAGE_ENTRY) | (uintptr_t)1 << GP_LOCKS_MARK | is_lock;
+}
+
 // --- what each thread does
 
 // Other processes give it as well: one of multiprocessing, which an interpreter may have built in. Source: glibc's
@@ -131,7 +137,11 @@ static int locks_on_post(sem_t *lock)
 
 static void locks_made(uintptr_t lock, unsigned value)
 {
-    gp_lock_slot_t *slot = gp_lock_slot_anew(lock);
+    gp_lock_slot_t *slot = gp_lock_slot_claim(lock);
+    if (slot == NULL)
+        return;
+    atomic_store_explicit(&slot->lock, 0, RELAXED); // as new, whatever was at this address
+    slot = gp_lock_slot_claim(lock);
     if (slot != NULL && value == 0) // another thread gives it first
         atomic_store_explicit(&slot->is_event, true, RELAXED);
     else if (slot != NULL)
@@ -220,12 +230,12 @@ static void locks_set_words(const wait_t *wait, uint32_t holder, uintptr_t runni
         maker = gp_lock_place_of(wait->thread->parked_frames, wait->depth);
     lock->count = 0;
     if (holder != 0 && running != 0)
-        locks_put(lock, gp_locks_word(running, false));
+        locks_put(lock, locks_word(running, false));
     if (holder != 0)
         locks_put(lock, gp_lock_word_thread(holder));
     if (is_timed)
         locks_put(lock, gp_lock_word_timed());
-    locks_put(lock, gp_locks_word(maker, true));
+    locks_put(lock, locks_word(maker, true));
 }
 
 // Returns false where the wait is no lock's.

@@ -13,8 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "signal/language.h"
-
 // Find the types of locks that are no semaphores, with the interpreter's lock. Idempotent.
 void gp_locks_find(void);
 
@@ -27,13 +25,6 @@ enum { GP_LOCKS_MARK = 44 }; // bit of a frame word: no code object is at such a
 static inline bool gp_locks_is_word(uintptr_t word)
 {
     return word >> GP_LOCKS_MARK & 1;
-}
-
-// The word of a place, a frame word: a lock's name, or its holder's code. A code object's address / 8 is even: bit 0
-// tells the two.
-static inline uintptr_t gp_locks_word(uintptr_t place, bool is_lock)
-{
-    return (place & ~(uintptr_t)GP_LANGUAGE_ENTRY) | (uintptr_t)1 << GP_LOCKS_MARK | is_lock;
 }
 
 // The frame named by it; and, of a frame at the location `loc`, what is shown: "[lock FILE:LINE]", "[in FUNCTION

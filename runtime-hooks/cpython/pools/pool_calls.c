@@ -15,7 +15,6 @@
 #include "interpreter/spawn_site.h"
 #include "interpreter/task_step.h"
 #include "not_known.h"
-#include "pools/green_locks.h"
 #include "pools/pool_names.h"
 #include "pools/queue_calls.h"
 #include "profile/profile.h"
@@ -345,7 +344,6 @@ static void pool_calls_look(void)
     has_futurist = has_futurist || gp_pools_replace("futurist._utils", "WorkItem", "__init__", &item, true);
     has_gevent = has_gevent || gp_pools_replace("gevent._threading", "Queue", "put", &gevent, true);
     gp_queue_calls_look();
-    gp_green_locks_look();
     gp_pools_replace("eventlet.tpool", "_reqq", "put", &tpool,
                      false); // a queue that comes with its first thread, and again after killall()
 }

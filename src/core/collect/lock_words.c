@@ -55,19 +55,6 @@ static gp_loc_t lock_words_holder(uint32_t index)
     return gp_lock_word_name(text, (size_t)snprintf(text, sizeof(text), "[held by %s]", name));
 }
 
-// The record is not another's before the rings are drained.
-static gp_loc_t lock_words_coroutine(uint32_t number, bool with_id)
-{
-    char name[GP_CORO_NAME_SIZE] = "", text[GP_CORO_NAME_SIZE + 64];
-    prof_coro_t *coro = gp_coro_numbered(number);
-    uint64_t id = atomic_load_explicit(&coro->id, memory_order_relaxed);
-    gp_coro_name_get(coro, name);
-    const char *shown = name[0] != '\0' ? name : "?";
-    int length = with_id ? snprintf(text, sizeof(text), "[held by coroutine %s (%" PRIu64 ")]", shown, id)
-                         : snprintf(text, sizeof(text), "[held by coroutine %s]", shown);
-    return gp_lock_word_name(text, (size_t)length);
-}
-
 gp_loc_t gp_lock_word_locate(uintptr_t word)
 {
     char text[64];
@@ -75,9 +62,6 @@ gp_loc_t gp_lock_word_locate(uintptr_t word)
     switch (word >> GP_LOCK_WORD_KIND & 7) {
     case GP_LOCK_IS_THREAD:
         return lock_words_holder((uint32_t)rest);
-    case GP_LOCK_IS_CORO:
-    case GP_LOCK_IS_CORO_ID:
-        return lock_words_coroutine((uint32_t)rest, (word >> GP_LOCK_WORD_KIND & 7) == GP_LOCK_IS_CORO_ID);
     case GP_LOCK_IS_ADDRESS:
         return gp_lock_word_name(text, (size_t)snprintf(text, sizeof(text), "[lock 0x%" PRIxPTR "]", rest));
     default:

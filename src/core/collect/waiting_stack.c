@@ -10,7 +10,6 @@
 #include "coro/registry.h"
 #include "signal/language.h"
 #include "signal/ledger_edges.h"
-#include "signal/lock_park.h"
 #include "signal/scope_record.h"
 
 enum { COPY_BYTES = 256 << 10 }; // of a deeper stack the outermost frames are missing
@@ -142,22 +141,6 @@ bool gp_waiting_stack_is_forsaken(prof_coro_t *coro, bool may_retire)
     return true;
 }
 
-// Put what is known of the lock that it waits for in front of its frames. Returns the depth.
-static size_t waiting_stack_put_lock(prof_coro_t *coro, const wait_t *wait, uintptr_t *frames, size_t depth, size_t max,
-                                     unsigned *flags)
-{
-    uintptr_t words[GP_LOCK_WORDS];
-    uint64_t now = gp_ticks(), ready = gp_ledger_edge_ready(coro);
-    size_t count = ready == 0 || ready > now ? gp_lock_park_words(coro, wait->since, now, false, words) : 0;
-    if (count == 0 || max <= count)
-        return depth;
-    size_t kept = depth + count <= max ? depth : max - count;
-    memmove(frames + count, frames, kept * sizeof(frames[0]));
-    memcpy(frames, words, count * sizeof(frames[0]));
-    *flags |= GP_SAMPLE_LOCK;
-    return kept + count;
-}
-
 static int waiting_stack_walk_wait(prof_coro_t *coro, const wait_t *wait, uintptr_t *frames, size_t max,
                                    unsigned *flags)
 {
@@ -173,7 +156,6 @@ static int waiting_stack_walk_wait(prof_coro_t *coro, const wait_t *wait, uintpt
         depth = language->walk_parked(wait->object, frames, max, flags);
     if (depth == 0 && gp_ledger_edge_is_new(coro))
         depth = gp_sample_not_started(coro, frames, flags);
-    depth = waiting_stack_put_lock(coro, wait, frames, depth, max, flags);
     return waiting_stack_is_unchanged(coro, wait) ? (int)depth : -EAGAIN;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "signal/ledger_edges.h"
-#include "signal/lock_park.h"
 
 void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
 {
@@ -15,12 +14,11 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
                                       &coro->switches,          &coro->slice_ticks,
                                       &coro->ready_known_ticks, &coro->ready_wait_ticks,
                                       &coro->longest_ticks},
-                            *const beside[] = {
-                                &rare->spawned,           &rare->polled_cpu_ns,    &rare->polled_slice_ns,
-                                &timeline->waker,         &timeline->start,        &timeline->slice,
-                                &timeline->off_ns,        &timeline->blocked_ns,   &timeline->gil_ns,
-                                gp_coro_blocked_ns(coro), gp_coro_gil_ns(coro),    &timeline->lock_ns,
-                                gp_coro_lock_ns(coro),    gp_coro_lock_ticks(coro)};
+                            *const beside[] = {&rare->spawned,           &rare->polled_cpu_ns,  &rare->polled_slice_ns,
+                                               &timeline->waker,         &timeline->start,      &timeline->slice,
+                                               &timeline->off_ns,        &timeline->blocked_ns, &timeline->gil_ns,
+                                               gp_coro_blocked_ns(coro), gp_coro_gil_ns(coro),  &timeline->lock_ns,
+                                               gp_coro_lock_ns(coro)};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         gp_ledger_edge_store(sums[i], 0);
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
@@ -74,22 +72,19 @@ static uint64_t coro_ledger_open_slice(prof_coro_t *coro, uint64_t now)
     return coro_ledger_is_running(coro) ? coro_ledger_since_edge(coro, now) : coro_ledger_left_slice(coro);
 }
 
-// Ticks running, waiting in all, waiting while runnable, waiting without any ready report. Time parked for a lock
-// counts as sleep for it.
+// Ticks running, waiting in all, waiting while runnable, waiting without any ready report.
 static void coro_ledger_to_ledger(const gp_ledger_words_t *words, uint64_t slice, uint64_t waited, uint64_t ready,
                                   uint64_t blind, gp_ledger_t *ledger)
 {
-    uint64_t parked = waited > ready + blind ? waited - ready - blind : 0,
-             lock = words->lock_ticks < parked ? words->lock_ticks : parked, lock_ns = gp_ticks_to_ns(lock);
     *ledger = (gp_ledger_t){
-        .blocked_ns = words->blocked_ns + lock_ns,
-        .slice_ns = gp_ticks_to_ns(slice) + words->polled_slice_ns + lock_ns,
+        .blocked_ns = words->blocked_ns,
+        .slice_ns = gp_ticks_to_ns(slice) + words->polled_slice_ns,
         .ready_ns = gp_ticks_to_ns(ready),
         .waiting_ns = gp_ticks_to_ns(blind),
-        .parked_ns = gp_ticks_to_ns(parked - lock),
+        .parked_ns = gp_ticks_to_ns(waited > ready + blind ? waited - ready - blind : 0),
         .switches = words->switches,
         .gil_ns = words->gil_ns,
-        .lock_ns = words->lock_ns + lock_ns,
+        .lock_ns = words->lock_ns,
     };
 }
 
@@ -111,7 +106,6 @@ void gp_ledger_of_words(const prof_coro_t *coro, const gp_ledger_words_t *words,
 static void coro_ledger_read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t *ledger)
 {
     gp_ledger_words_t words;
-    uintptr_t lock_words[GP_LOCK_WORDS];
     gp_ledger_read_words(coro, &words);
     gp_coro_rare_t *rare = gp_coro_rare(coro);
     uint64_t open_ticks = coro_ledger_open_slice(coro, now), open = coro_ledger_since_edge(coro, now),
@@ -123,10 +117,7 @@ static void coro_ledger_read_at(prof_coro_t *coro, uint64_t now, bool with_wait,
         uint64_t runnable = since_ready != 0 && upto > since_ready ? upto - since_ready : 0;
         waited += open;
         ready += runnable < open ? runnable : open;
-        if (gp_lock_park_words(coro, words.since, upto, false, lock_words) > 0)
-            words.lock_ticks += open > runnable ? open - runnable : 0;
-        else
-            blind += since_ready == 0 && !gp_ledger_edge_is_reported(coro) ? open : 0;
+        blind += since_ready == 0 && !gp_ledger_edge_is_reported(coro) ? open : 0;
     }
     if (coro->kind == GP_CORO_THREAD || coro->kind == GP_CORO_POLLED)
         waited = ready = blind = 0;

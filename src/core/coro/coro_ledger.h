@@ -22,7 +22,7 @@ void gp_ledger_read_closed(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
 // Raw words of a reading, for later: a reading hardly ever wanted costs a few loads.
 typedef struct gp_ledger_words {
     uint64_t since, begun, slice_ticks, off_ns, ready_known_ticks, ready_wait_ticks, switches; // as in prof_coro_t
-    uint64_t blocked_ns, polled_slice_ns, gil_ns, lock_ns, lock_ticks;                         // as beside it
+    uint64_t blocked_ns, polled_slice_ns, gil_ns, lock_ns;                                     // as beside it
 } gp_ledger_words_t;
 
 static inline void gp_ledger_read_words(prof_coro_t *coro, gp_ledger_words_t *words)
@@ -39,7 +39,6 @@ static inline void gp_ledger_read_words(prof_coro_t *coro, gp_ledger_words_t *wo
         .polled_slice_ns = gp_ledger_edge_load(&gp_coro_rare(coro)->polled_slice_ns),
         .gil_ns = gp_ledger_edge_load(gp_coro_gil_ns(coro)),
         .lock_ns = gp_ledger_edge_load(gp_coro_lock_ns(coro)),
-        .lock_ticks = gp_ledger_edge_load(gp_coro_lock_ticks(coro)),
     };
 }
 

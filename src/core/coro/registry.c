@@ -10,7 +10,6 @@
 #include "coro/scope.h"
 #include "signal/language.h"
 #include "signal/ledger_edges.h"
-#include "signal/lock_park.h"
 #include "signal/region.h"
 #include "signal/slice.h"
 #include "signal/ticks.h"
@@ -81,8 +80,6 @@ static void registry_fill_rare(gp_coro_rare_t *rare, const gp_coro_birth_t *birt
         atomic_store_explicit(&rare->is_gone, NULL, memory_order_relaxed);
     if (atomic_load_explicit(&rare->kept_frames, memory_order_relaxed) != NULL)
         atomic_store_explicit(&rare->kept_frames, NULL, memory_order_relaxed);
-    if (atomic_load_explicit(&rare->lock.tell, memory_order_relaxed) != NULL)
-        gp_lock_park_end(&rare->lock);
     if (rare->object != birth->object)
         rare->object = birth->object;
     if (rare->pool != birth->pool)

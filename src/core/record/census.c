@@ -5,7 +5,6 @@
 
 #include "collect/cpu_time.h"
 #include "collect/hog_samples.h"
-#include "collect/lock_words.h"
 #include "collect/ring_drain.h"
 #include "collect/sleep_scan.h"
 #include "collect/waiting_stack.h"
@@ -195,8 +194,6 @@ static void census_locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp
         return;
     walk.sample.depth = (uint64_t)look->depth;
     walk.sample.flags = look->walked;
-    for (int i = 0; i < look->depth && i < GP_LOCK_WORDS; i++)
-        walk.sample.frames[i] = gp_lock_word_with_id(walk.sample.frames[i]);
     gp_ring_drain_locate(&walk.sample, locs, stack);
     gp_ring_drain_name(coro, id, stack);
 }

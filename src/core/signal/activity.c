@@ -2,7 +2,6 @@
 #include "signal/activity.h"
 
 #include "signal/ledger_edges.h"
-#include "signal/lock_park.h"
 #include "signal/sampling.h"
 
 enum {
@@ -92,23 +91,8 @@ static void activity_begin_anew(gp_thread_t *thread, prof_coro_t *coro, uint64_t
     atomic_store_explicit(&timeline->thread, thread->index, memory_order_relaxed);
 }
 
-// So many ticks of its wait were for a lock: as if it had been active, and asleep.
-static void activity_add_lock(gp_activity_mark_t *mark, uint64_t ticks)
+static void activity_tell(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
 {
-    uint64_t ns = gp_ticks_to_ns(ticks);
-    mark->left += ticks;
-    mark->settled = mark->left;
-    mark->slice_ticks += ticks;
-    mark->off_ns += ns;
-    mark->blocked_ns += ns;
-    mark->lock_ns += ns;
-}
-
-//   lock: ticks of the wait that were for a lock.
-static void activity_tell(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_ledger_edge_wait_t *wait,
-                          uint64_t lock)
-{
-    uint64_t now = wait->now;
     gp_activity_mark_t *mark = gp_ring_reserve(&thread->ring, sizeof(*mark));
     if (mark == NULL) {
         gp_thread_count(thread, GP_COUNTER_MERGED_ACTIVITIES);
@@ -117,9 +101,8 @@ static void activity_tell(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, c
     activity_fill(mark, coro, id);
     if (mark->left < mark->start)
         mark->left = mark->start; // a later part of the wait
-    activity_add_lock(mark, lock);
     mark->end = now;
-    mark->ready = wait->ready;
+    mark->ready = ready;
     mark->is_open = mark->is_waiting = false;
     gp_thread_commit(thread, mark, GP_RING_ACTIVITY);
     activity_begin_anew(thread, coro, now, gp_ledger_edge_load(&coro->slice_ticks));
@@ -136,17 +119,16 @@ static void activity_tell_in_parts(gp_thread_t *thread, prof_coro_t *coro, uint6
     uint64_t waker = gp_ledger_edge_load(&timeline->waker), unseen = wait->ready - wait->unseen;
     gp_ledger_edge_store(&timeline->waker, 0);
     if (unseen > wait->since)
-        activity_tell(thread, coro, id, &(gp_ledger_edge_wait_t){.ready = unseen, .now = unseen},
-                      wait->word_count > 0 ? unseen - wait->since : 0);
-    activity_tell(thread, coro, id, &(gp_ledger_edge_wait_t){.now = wait->ready}, 0);
+        activity_tell(thread, coro, id, unseen, unseen);
+    activity_tell(thread, coro, id, 0, wait->ready);
     gp_ledger_edge_store(&timeline->waker, waker);
-    activity_tell(thread, coro, id, wait, 0);
+    activity_tell(thread, coro, id, wait->ready, wait->now);
 }
 
 void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_ledger_edge_wait_t *wait)
 {
     if (wait->unseen == 0)
-        activity_tell(thread, coro, id, wait, wait->word_count > 0 ? gp_ledger_edge_lock_end(wait) - wait->since : 0);
+        activity_tell(thread, coro, id, wait->ready, wait->now);
     else
         activity_tell_in_parts(thread, coro, id, wait);
 }
@@ -173,7 +155,6 @@ void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
 
 bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark)
 {
-    uintptr_t words[GP_LOCK_WORDS];
     if (!gp_ledger_edge_is_current(coro))
         return false; // it has done nothing since sampling started, or that is over
     activity_fill(mark, coro, id);
@@ -187,8 +168,6 @@ bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_
         mark->left = now;
     }
     mark->end = mark->is_waiting && gp_ledger_edge_is_over(coro) ? mark->left : now;
-    if (mark->is_waiting && mark->end > mark->left && gp_lock_park_words(coro, mark->left, now, false, words) > 0)
-        activity_add_lock(mark, (mark->ready > mark->left ? mark->ready : now) - mark->left);
     return mark->start <= mark->left && mark->left <= mark->end;
 }
 

@@ -147,18 +147,6 @@ typedef struct gp_coro_label {
 struct prof_coro;
 typedef size_t gp_kept_frames_t(const struct prof_coro *coro, uintptr_t *frames, size_t max);
 
-// A wait for a lock that coroutines take: what its hook has left with the coroutine. See lock_park.h.
-typedef struct gp_coro_lock {
-    // Put words about it in [since, now) into `words`. Returns how many; 0 = it was no lock's. Signals: safe.
-    //   is_over: the coroutine goes on.
-    size_t (*_Atomic tell)(struct prof_coro *coro, uint64_t since, uint64_t now, bool is_over, uintptr_t *words);
-    _Atomic uint32_t *waiters; // of the lock, this one among them
-    uintptr_t lock, place;     // the hook's, as the others
-    uint64_t epoch;            // ticks at which recording began; in a later one this is not true any more
-    uint32_t owner;
-    bool is_timed, is_many, takes, ends_with_wait;
-} gp_coro_lock_t;
-
 // Fields of some kinds only.
 typedef struct gp_coro_rare {
     uintptr_t object; // of its language, for gp_language_t.walk_parked(); 0 = none. Or set before it runs
@@ -178,7 +166,6 @@ typedef struct gp_coro_rare {
     uintptr_t subject;
     uint32_t
         pool; // of a call handed to a pool of threads: src/core/collect/pools.h; 0 = it is none. Constant while live
-    gp_coro_lock_t lock;
 } gp_coro_rare_t;
 
 enum {
@@ -198,7 +185,6 @@ typedef struct gp_coro_chunk {
     _Atomic uint64_t blocked_ns[GP_CORO_PIECE]; // of `off_ns`, its thread slept in the kernel
     _Atomic uint64_t gil_ns[GP_CORO_PIECE];     // and it waited for an interpreter's lock: gil_wait.h
     _Atomic uint64_t lock_ns[GP_CORO_PIECE];    // and for a lock of the program's: the same
-    _Atomic uint64_t lock_ticks[GP_CORO_PIECE]; // of its waits, until a lock of coroutines' was given: lock_park.h
 } gp_coro_chunk_t;
 
 // By their records' numbers / GP_CORO_PIECE; append-only, none at 0.
@@ -259,11 +245,6 @@ static inline _Atomic uint64_t *gp_coro_gil_ns(const struct prof_coro *coro)
 static inline _Atomic uint64_t *gp_coro_lock_ns(const struct prof_coro *coro)
 {
     return &gp_coro_chunk(coro)->lock_ns[coro->number % GP_CORO_PIECE];
-}
-
-static inline _Atomic uint64_t *gp_coro_lock_ticks(const struct prof_coro *coro)
-{
-    return &gp_coro_chunk(coro)->lock_ticks[coro->number % GP_CORO_PIECE];
 }
 
 // Set a word of these.

@@ -3,7 +3,6 @@
 
 #include "signal/activity.h"
 #include "signal/hog.h"
-#include "signal/lock_park.h"
 #include "signal/wait_samples.h"
 
 _Atomic uint32_t gp_ledger_edge_epoch GP_SWITCH_WORD;
@@ -144,16 +143,6 @@ static void ledger_edges_end_ready(gp_thread_t *thread, prof_coro_t *coro, uint6
         gp_hog_victim(thread, coro, id, wait);
 }
 
-// The part of a wait that was for a lock alone. Nothing else need have told when it could go on.
-static void ledger_edges_end_lock(prof_coro_t *coro, gp_ledger_edge_wait_t *wait)
-{
-    uint64_t end = gp_ledger_edge_lock_end(wait), ticks = end > wait->since ? end - wait->since : 0;
-    if (wait->ready == 0)
-        gp_coro_add(&coro->ready_known_ticks, ticks);
-    gp_coro_add(gp_coro_lock_ticks(coro), ticks);
-    wait->word_count = ticks > 0 ? wait->word_count : 0;
-}
-
 void gp_ledger_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
 {
     gp_ledger_edge_wait_t wait = {.since = gp_ledger_edge_load(&coro->since),
@@ -166,11 +155,8 @@ void gp_ledger_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id
     }
     if (wait.ready != 0)
         ledger_edges_end_ready(thread, coro, id, &wait);
-    wait.word_count = gp_lock_park_words(coro, wait.since, now, true, wait.words);
-    if (wait.word_count > 0)
-        ledger_edges_end_lock(coro, &wait);
     if ((now > wait.since ? now - wait.since : 0) >= thread->activity.least)
         gp_activity_over(thread, coro, id, &wait);
-    if (thread->wait.left < 0 || wait.word_count > 0)
+    if (thread->wait.left < 0)
         gp_wait_samples_over(thread, coro, id, &wait);
 }

@@ -47,15 +47,7 @@ typedef struct gp_ledger_edge_wait { // that is over; ticks
     uint64_t ready;                  // since when the coroutine could run, 0 = not known
     uint64_t unseen;                 // for how long before that, at most
     bool is_new;                     // the coroutine was never switched to
-    size_t word_count;               // of words about a lock, for which it was parked
-    uintptr_t words[GP_LOCK_WORDS];
 } gp_ledger_edge_wait_t;
-
-// Up to when it was for a lock.
-static inline uint64_t gp_ledger_edge_lock_end(const gp_ledger_edge_wait_t *wait)
-{
-    return wait->ready != 0 ? wait->ready - wait->unseen : wait->now;
-}
 
 void gp_wait_samples_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id,
                           const gp_ledger_edge_wait_t *wait); // wait_samples.c

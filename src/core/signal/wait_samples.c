@@ -100,8 +100,6 @@ typedef struct ended_wait {
     uint64_t id, from, now;
     uint64_t weight, ready; // ticks
     bool blind, is_new;
-    size_t word_count; // in front of its frames
-    const uintptr_t *words;
 } ended_wait_t;
 
 // Coroutines of a language on the thread's stack: the next one to run has its frames back by now.
@@ -160,11 +158,7 @@ static void wait_samples_record(void *argument)
     size_t depth = wait_samples_walk(thread, wait->coro, &flags);
     if (depth == 0 && wait->is_new)
         depth = gp_sample_not_started(wait->coro, thread->parked_frames, &flags);
-    size_t max = atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), count = wait->word_count;
-    if (depth + count > max)
-        depth = max > count ? max - count : 0;
-    gp_sample_t *sample =
-        gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(*sample) + (count + depth) * sizeof(uintptr_t)));
+    gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(*sample) + depth * sizeof(uintptr_t)));
     if (sample == NULL) {
         gp_thread_count(thread, GP_COUNTER_LOST_WAITS);
         return;
@@ -179,10 +173,9 @@ static void wait_samples_record(void *argument)
     for (int i = 0; i < 2; i++)
         sample->trace[i] = atomic_load_explicit(&gp_coro_context(wait->coro)->trace[i], memory_order_relaxed);
     sample->scope = scope != NULL ? scope->index : 0;
-    sample->flags = flags | (wait->blind ? GP_SAMPLE_BLIND : 0) | (count > 0 ? GP_SAMPLE_LOCK : 0);
-    sample->depth = count + depth;
-    memcpy(sample->frames, wait->words, count * sizeof(uintptr_t));
-    memcpy(sample->frames + count, thread->parked_frames, depth * sizeof(uintptr_t));
+    sample->flags = flags | (wait->blind ? GP_SAMPLE_BLIND : 0);
+    sample->depth = depth;
+    memcpy(sample->frames, thread->parked_frames, depth * sizeof(uintptr_t));
     gp_thread_commit(thread, sample, GP_RING_WAIT);
     gp_thread_count(thread, GP_COUNTER_WAIT_SAMPLES);
     if (gp_ring_is_pressed(&thread->ring))
@@ -200,8 +193,7 @@ static uint64_t wait_samples_share_of(uint64_t weight, uint64_t part, uint64_t w
     return part < whole ? (uint64_t)((unsigned __int128)weight * part / whole) : weight;
 }
 
-// A wait for a lock, or one of which it is not known when it ended: parked, then either, then ready, each a sample with
-// its share.
+// A wait of which it is not known when it ended: parked, then either, then ready, each a sample with its share.
 static void wait_samples_sample_in_parts(const ended_wait_t *whole, uint64_t unseen, uint64_t ready)
 {
     const uint64_t edges[] = {whole->from, ready - unseen, ready, whole->now};
@@ -212,7 +204,6 @@ static void wait_samples_sample_in_parts(const ended_wait_t *whole, uint64_t uns
         part.weight = wait_samples_share_of(whole->weight, part.now - part.from, whole->now - whole->from);
         part.ready = i == 2 ? part.weight : 0;
         part.blind = i == 1;
-        part.word_count = i == 0 ? whole->word_count : 0;
         wait_samples_sample(&part);
     }
 }
@@ -221,18 +212,13 @@ void gp_wait_samples_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, c
 {
     // Exchange: the collector may be about to take what the wait was so far (gp_waiting_stack_take()).
     uint64_t from = atomic_exchange_explicit(&coro->unsampled_from, UINT64_MAX, memory_order_acq_rel);
-    uint64_t now = wait->now, ticks = now > from ? now - from : 0;
-    bool is_lock = wait->word_count > 0; // each is a sample, beside the clock
-    uint64_t weight = is_lock ? ticks : wait_samples_weigh(thread, ticks);
+    uint64_t now = wait->now, ticks = now > from ? now - from : 0, weight = wait_samples_weigh(thread, ticks);
     if (weight == 0)
         return;
-    if (is_lock)
-        thread->wait.left += (int64_t)weight;
-    else
-        wait_samples_adapt(thread, now);
+    wait_samples_adapt(thread, now);
     if (atomic_load_explicit(&wanted, memory_order_relaxed) <= 0)
         return;
-    uint64_t ready = wait->ready > from ? wait->ready : is_lock && wait->ready == 0 ? now : from;
+    uint64_t ready = wait->ready > from ? wait->ready : from;
     uint64_t unseen = wait->unseen < ready - from ? wait->unseen : ready - from;
     ended_wait_t ended = {
         .thread = thread,
@@ -244,10 +230,8 @@ void gp_wait_samples_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, c
         .ready = wait->ready != 0 && ticks > 0 ? wait_samples_share_of(weight, now - ready, ticks) : 0,
         .blind = wait->ready == 0,
         .is_new = wait->is_new,
-        .word_count = wait->word_count,
-        .words = wait->words,
     };
-    if (unseen == 0 && !is_lock)
+    if (unseen == 0)
         wait_samples_sample(&ended);
     else
         wait_samples_sample_in_parts(&ended, unseen, ready);

@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Threads with one fault about locks, or none: locks.py held|gil|deadlock|twin|passed|none SECONDS [eventlet|gevent]:
-then they are coroutines."""
-import sys
-
-if sys.argv[3:] == ["eventlet"]:
-    import eventlet
-    eventlet.monkey_patch()
-elif sys.argv[3:] == ["gevent"]:
-    from gevent import monkey
-    monkey.patch_all()
+"""Threads with one fault about locks, or none: locks.py held|gil|deadlock|twin|passed|none SECONDS."""
 import hashlib
 import os
+import sys
 import threading
 import time
 
