@@ -6,9 +6,11 @@
 
 void gp_request_name(prof_span_t *span, const char *method, const char *uri, char name[GP_REQUEST_NAME_SIZE])
 {
-    snprintf(name, GP_REQUEST_NAME_SIZE, "%s %s", method, uri);
+    char kept[GP_REQUEST_METHOD_SIZE]; // a client's word, of any length
+    snprintf(kept, sizeof(kept), "%s", method);
+    snprintf(name, GP_REQUEST_NAME_SIZE, "%s %s", kept, uri);
     prof_span_rename(span, name);
-    prof_span_set(span, "http.method", method);
+    prof_span_set(span, "http.method", kept);
     prof_span_set(span, "http.target", uri);
 }
 

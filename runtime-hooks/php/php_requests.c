@@ -29,6 +29,7 @@ enum {
     FUNCTION_BYTES = 80,
     TYPE_STRING = 6, // a value's
     PROVED_SIZE = 4096,
+    SCRIPT_MAX = 191, // bytes of its path
 };
 
 typedef void code_t(void *frame, void *value);
@@ -44,7 +45,9 @@ static struct {              // of the engine's API
     void *(*function)(const char *name, size_t len);
 } php;
 
-static enum { NEW, UNPROVED, KNOWN, REFUSED } state;
+typedef enum state { NEW, UNPROVED, KNOWN, REFUSED } state_t;
+
+static state_t state;
 static uintptr_t globals;
 static variable_t *variable_of; // the module's; NULL: it has none, and words of sapi_globals are read
 static prof_span_t *span;
@@ -95,12 +98,15 @@ static void php_requests_open(void)
     const char *uri = php_requests_fact("REQUEST_URI", URI), *script = php_requests_fact("SCRIPT_FILENAME", SCRIPT);
     uri = uri != NULL ? uri : php_requests_fact("SCRIPT_NAME", 0);
     size_t len = uri != NULL ? strcspn(uri, "?") : 0;
-    len = len < sizeof(path) ? len : sizeof(path) - 1;
+    if (len >= sizeof(path))
+        for (len = sizeof(path) - 1; len > 0 && ((uint8_t)uri[len] & 0xc0) == 0x80; len--)
+            ; // back to where a character of UTF-8 begins
     memcpy(path, uri != NULL ? uri : "", len);
     path[len] = '\0';
     gp_request_name(span, method, path, name);
-    if (script != NULL)
-        prof_span_set(span, "php.script", script);
+    size_t script_len = script != NULL ? strlen(script) : 0;
+    if (script != NULL) // its end, so that there is room for the status
+        prof_span_set(span, "php.script", script + (script_len > SCRIPT_MAX ? script_len - SCRIPT_MAX : 0));
 }
 
 // The number is changed and put back; where another one was read, it is what it was all the same.
@@ -148,8 +154,8 @@ static void php_requests_learn(void)
         return;
     }
     char *method = php.variable(name, sizeof(name) - 1);
-    bool is_own = strcmp((const char *)php.module[0], "cli-server") == 0; // NOLINT(performance-no-int-to-ptr)
-    if (method == NULL && !is_own)
+    bool is_own = strcmp((const char *)php.module[0], "cli-server") == 0;   // NOLINT(performance-no-int-to-ptr)
+    if (method == NULL && (!is_own || gp_look_word(globals + METHOD) == 0)) // opcache's preloading has no request, too
         return;
     if (!gp_php_is_known())
         php_requests_refuse("is of another version than 8.2");
@@ -163,8 +169,9 @@ static void php_requests_learn(void)
         php.give_back(method);
 }
 
-// Do the request's words say what the engine does?
-static bool php_requests_is_proved(void)
+// Do the request's words say what the engine does? The beginnings of long texts are compared. Returns UNPROVED where
+// this request cannot tell.
+static state_t php_requests_prove(void)
 {
     static const char text[] = "($_SERVER['REQUEST_METHOD'] ?? '') . \"\\n\" . ($_SERVER['REQUEST_URI'] ?? '') . "
                                "\"\\n\" . ($_SERVER['SCRIPT_FILENAME'] ?? '') . \"\\n\"";
@@ -177,19 +184,20 @@ static bool php_requests_is_proved(void)
     gp_peeks_t look = {0};
     gp_php_text_t said;
     if (php.evaluate(text, sizeof(text) - 1, &value, "greenprof") != 0 || (value.type & UINT8_MAX) != TYPE_STRING)
-        return false;
-    bool is_same = gp_php_read_text(&look, value.word, &said);
-    const char *at = (const char *)said.at; // NOLINT(performance-no-int-to-ptr)
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && is_same; i++) {
+        return REFUSED;
+    bool is_said = gp_php_read_text(&look, value.word, &said), is_same = true;
+    const char *at = is_said ? (const char *)said.at : "\n"; // NOLINT(performance-no-int-to-ptr)
+    is_said = at[0] != '\n';                                 // else the text is too long, or there is no $_SERVER
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && is_said && is_same; i++) {
         uintptr_t word = gp_look_word(globals + places[i]);
-        size_t len = strcspn(at, "\n");
+        size_t len = strcspn(at, "\n"), compared = len < sizeof(kept) ? len : sizeof(kept) - 1;
         is_same = word == 0 ? len == 0
-                            : len < sizeof(kept) && gp_peek(word, kept, len + 1) && memcmp(kept, at, len) == 0 &&
-                                  kept[len] == '\0';
+                            : gp_peek(word, kept, compared + 1) && memcmp(kept, at, compared) == 0 &&
+                                  (compared < len || kept[len] == '\0');
         at += len + 1;
     }
     php.release(&value);
-    return is_same;
+    return !is_said ? UNPROVED : is_same ? KNOWN : REFUSED;
 }
 
 static code_t *finish; // fastcgi_finish_request()
@@ -241,9 +249,8 @@ void gp_php_request_started(void)
 {
     if (state == UNPROVED) {
         state = REFUSED; // before: a fatal error leaves this by longjmp()
-        if (php_requests_is_proved())
-            state = KNOWN;
-        else
+        state = php_requests_prove();
+        if (state == REFUSED)
             php_requests_refuse("does not keep a request where it says");
         if (state == KNOWN)
             php_requests_open();

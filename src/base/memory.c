@@ -143,12 +143,17 @@ static void *memory_large_pages(size_t bytes)
     return memory;
 }
 
-void *gp_memory_whole(size_t bytes)
+void *gp_memory_spare(size_t bytes)
 {
     char *memory = bytes > SIZE_MAX / 2 ? NULL : bytes >= LARGE_PAGE ? memory_large_pages(bytes) : malloc(bytes);
     if (memory != NULL && bytes >= WHOLE_MIN)
         memory_populate(memory, bytes);
-    return gp_memory_had(memory);
+    return memory;
+}
+
+void *gp_memory_whole(size_t bytes)
+{
+    return gp_memory_had(gp_memory_spare(bytes));
 }
 
 void *gp_memory_zeroed(size_t bytes)

@@ -32,6 +32,7 @@ void gp_arena_free(gp_arena_t *arena);
 // virtual machine as much as unpacking does). Returns NULL when memory is short; free() it.
 void *gp_memory_whole(size_t bytes);
 void *gp_memory_zeroed(size_t bytes); // the same, zeroed; written by that
+void *gp_memory_spare(size_t bytes);  // for what can be done without: no shortage is counted
 
 // How often this process could not have memory: where it does without, names or lines are missing from what it says.
 // Threads: any.

@@ -345,13 +345,14 @@ class Served(Case):
         for uri, header in (("/good", f"00-{trace}-b7ad6b7169203331-01"), ("/bad", f"00-{trace}-b7ad6b7169203331"), ("/id", trace),
                             ("/zero", f"00-{trace}-0000000000000000-01"), ("/long", "x" * 5000)):
             self.assertEqual(self.ask(uri + "?what=computes", HTTP_TRACEPARENT=header)[0], 200)
-        self.assertEqual(self.ask("/" + "u" * 3000, REQUEST_METHOD="PURGE")[0], 200)
+        self.assertEqual(self.ask("/" + "u" * 3000, REQUEST_METHOD="PURGE" + "E" * 900)[0], 200)
         self.stop(server)
         spans = self.spans()
         self.assertEqual({uri: span.parent for uri, span in spans.items() if span.parent}, {"/good": 0xb7ad6b7169203331})
         self.assertEqual(len(spans), 6)
         longest = max(spans, key=len)
-        self.assertEqual((longest[:200], spans[longest].fields["http.method"]), ("/" + "u" * 199, "PURGE"))
+        fields = spans[longest].fields
+        self.assertEqual((longest[:200], fields["http.method"], fields["http.status_code"]), ("/" + "u" * 199, "PURGE" + "E" * 58, "200"))
         self.assertTrue({root for root in self.roots()["burns"] if trace in root})
 
     def test_own_server(self):
@@ -394,6 +395,35 @@ class Served(Case):
     def test_another_version(self):
         self.check_refused(lambda whole, _: whole.index(b"Zend Engine v4.2."), b"Zend Engine v4.9.",
                            "PHP: is of another version than 8.2")
+
+
+class Storm(Case):
+    def check_storm(self, mode):
+        run = self.profile([*self.php(mode), os.path.join(HERE, "functions_storm.php"), 0.8], hz=10000, healthy=False)
+        self.assertEqual(run.stderr, "")
+        made, seen = int(run.stdout), 0
+        for frame in self.frames(run):
+            match = re.fullmatch(r"(?:class@anonymous::)?storm_(\d+)", frame["name"])
+            closure = re.fullmatch(r"{closure:functions_storm.php(.*):(\d+)}", frame["name"])
+            if closure is not None:
+                self.assertIn(int(closure[2]), range(1, 8) if closure[1] else (3,), frame)
+            if match is None:
+                self.assertNotIn("storm_", frame["name"].split("{")[0], frame)
+                continue
+            n, seen = int(match[1]), seen + 1
+            self.assertTrue(1 <= n <= made, frame)
+            self.assertRegex(frame["file"], r"functions_storm\.php\(\d+\) : eval\(\)'d code$")
+            self.assertEqual(frame["line"], n % 7 + 1, frame)
+        self.assertGreater(seen, 0)
+        self.assertGreater(self.check_lines(run, made, lambda n: (n % 7 + 1, n % 7 + n % 5 + 6), r"(?:class@anonymous::)?storm_(\d+)"), 0)
+        unnamed, samples = run.capture().counters["unnamed_frames"], len(run.capture().samples)
+        self.at_most("frames without a name", unnamed, 0.01 * samples + 5)
+
+    def test_plain(self):
+        self.check_storm("plain")
+
+    def test_tracing(self):
+        self.check_storm("tracing")
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ static uint8_t *reader_kept_add(gp_reader_kept_t *kept, size_t len)
     gp_kept_block_t *last = kept->last;
     if (last == NULL || last->room - last->length < whole) {
         size_t room = whole > BLOCK_BYTES ? whole : BLOCK_BYTES;
-        gp_kept_block_t *block = room <= kept->room ? gp_memory_whole(sizeof(*block) + room) : NULL;
+        gp_kept_block_t *block = room <= kept->room ? gp_memory_spare(sizeof(*block) + room) : NULL;
         if (block == NULL)
             return NULL;
         *block = (gp_kept_block_t){.room = room};
