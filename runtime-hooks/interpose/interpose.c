@@ -163,3 +163,14 @@ void *gp_interpose_find(const char *name)
     void *found = dlsym(RTLD_NEXT, name), *global = found == NULL ? dlsym(RTLD_DEFAULT, name) : NULL;
     return global != NULL && !interpose_is_own(global) ? global : found;
 }
+
+bool gp_interpose_find_all(const gp_interpose_wanted_t *all, size_t count, bool is_shared)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *found = is_shared ? dlsym(RTLD_DEFAULT, all[i].name) : gp_interpose_find(all[i].name);
+        if (found == NULL)
+            return false;
+        memcpy(all[i].slot, &found, sizeof(found));
+    }
+    return true;
+}

@@ -46,6 +46,15 @@ static inline void *gp_interpose_original(void **slot, const char *name, uintptr
 // A function of the runtime that it may or may not have, or NULL.
 void *gp_interpose_find(const char *name);
 
+typedef struct gp_interpose_wanted {
+    void *slot; // a pointer, where the address is stored
+    const char *name;
+} gp_interpose_wanted_t;
+
+// Find all of a runtime's API that is called or read. Returns false where something is not there.
+//   is_shared: as the program itself has it: of a variable that the program has copied, the copy.
+bool gp_interpose_find_all(const gp_interpose_wanted_t *all, size_t count, bool is_shared);
+
 // The mapping [lo, hi) that holds `address`. Returns false where there is none. Signals: not safe. Cost: reads all of
 // /proc/self/maps, 50 us and more.
 bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi);

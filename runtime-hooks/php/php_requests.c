@@ -54,21 +54,14 @@ static prof_span_t *span;
 
 static bool php_requests_find_api(void)
 {
-    const struct {
-        void *slot;
-        const char *name;
-    } all[] = {
+    const gp_interpose_wanted_t all[] = {
         {&php.module, "sapi_module"},    {&php.variable, "sapi_getenv"},
         {&php.give_back, "_efree"},      {&php.header, "sapi_header_op"},
         {&php.release, "zval_ptr_dtor"}, {&php.evaluate, "zend_eval_stringl"},
         {&globals, "sapi_globals"},      {&php.function, "zend_fetch_function_str"},
     };
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        void *found = dlsym(RTLD_DEFAULT, all[i].name);
-        if (found == NULL)
-            return false;
-        memcpy(all[i].slot, &found, sizeof(found));
-    }
+    if (!gp_interpose_find_all(all, sizeof(all) / sizeof(all[0]), true))
+        return false;
     gp_php_code_t place = gp_php_extent("sapi_globals");
     return place.hi - place.lo >= GLOBALS_BYTES;
 }

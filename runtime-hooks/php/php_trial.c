@@ -61,22 +61,13 @@ static const char *why; // the trial failed; NULL = it did not
 
 static bool php_trial_find_api(void)
 {
-    const struct {
-        void *slot;
-        const char *name;
-    } all[] = {
+    const gp_interpose_wanted_t all[] = {
         {&php.evaluate, "zend_eval_stringl"},        {&php.clear_exception, "zend_clear_exception"},
         {&php.file, "zend_get_executed_filename"},   {&php.line, "zend_get_executed_lineno"},
         {&php.function, "get_active_function_name"}, {&php.write, "zend_write"},
         {&php.current, "executor_globals"},
     };
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        void *found = dlsym(RTLD_DEFAULT, all[i].name); // of a variable that the program has copied: its copy
-        if (found == NULL)
-            return false;
-        memcpy(all[i].slot, &found, sizeof(found));
-    }
-    return true;
+    return gp_interpose_find_all(all, sizeof(all) / sizeof(all[0]), true);
 }
 
 gp_php_code_t gp_php_extent(const char *name)

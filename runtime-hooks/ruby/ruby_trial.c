@@ -68,23 +68,14 @@ static const char *why; // the trial failed; NULL = it did not
 
 static bool ruby_trial_find_api(void)
 {
-    const struct {
-        void *slot;
-        const char *name;
-    } all[] = {
+    const gp_interpose_wanted_t all[] = {
         {&ruby.protect, "rb_protect"},         {&ruby.block_call, "rb_block_call"},
         {&ruby.set_error, "rb_set_errinfo"},   {&ruby.intern, "rb_intern"},
         {&ruby.frames, "rb_profile_frames"},   {&ruby.label, "rb_profile_frame_label"},
         {&ruby.path, "rb_profile_frame_path"}, {&ruby.first_line, "rb_profile_frame_first_lineno"},
         {&ruby.text, "rb_string_value_ptr"},
     };
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        void *found = gp_interpose_find(all[i].name);
-        if (found == NULL)
-            return false;
-        memcpy(all[i].slot, &found, sizeof(found));
-    }
-    return true;
+    return gp_interpose_find_all(all, sizeof(all) / sizeof(all[0]), false);
 }
 
 // The interpreter's code, and its loop. Both stay unknown where native frames are not to be mixed in.

@@ -20,7 +20,7 @@ static void walk_go_on_at(gp_walk_t *w, gp_stack_memory_t piece, gp_frame_t fram
     w->base_steps = 0;
 }
 
-// Follow a frame pointer to another piece, whose bounds are not known: libgcc's __morestack has its own frame on the
+// Follow a frame pointer to another piece of unknown bounds: libgcc's __morestack has its own frame on the
 // stack that it leaves. The segments lie in any order, wherever the kernel has had room for each.
 static enum gp_step walk_cross(gp_walk_t *w)
 {
